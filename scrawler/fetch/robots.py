@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from scrawler.fetch.robots_text import Line, RobotsText, read_robots
 from scrawler.fetch.wire import split_url
 
+_SHORT = 1_024  # bytes of a text that is looked for among those that were read last
 _SHOWN = 300  # characters of a rule that evidence quotes
 _STARS = re.compile(r"\*+")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
@@ -77,9 +79,9 @@ class RobotsRules:
         most 500 KiB of them. 3xx (redirects nobody followed to an end) and 4xx: all is allowed. 5xx and no answer:
         nothing is.
         """
-        if 200 <= status < 300:
-            return cls(read_robots(body, product_token))
-        return cls(RobotsText(), unavailable=not 300 <= status < 500)
+        if not 200 <= status < 300:
+            return _without_text(300 <= status < 500)
+        return _of_short(body, product_token) if len(body) <= _SHORT else cls(read_robots(body, product_token))
 
     def allows(self, url: str) -> bool:
         """Tell whether `url`, of this origin, may be fetched."""
@@ -119,6 +121,18 @@ class RobotsRules:
             if _matches(rule.parts, path):
                 return rule
         return other
+
+
+@lru_cache(maxsize=2)
+def _without_text(available: bool) -> RobotsRules:
+    """Return what holds where there is no robots.txt: one object for all origins."""
+    return RobotsRules(RobotsText(), unavailable=not available)
+
+
+@lru_cache(maxsize=128)
+def _of_short(body: bytes, product_token: str) -> RobotsRules:
+    """Return what a short text says: many sites have the same one, and share what is made of it."""
+    return RobotsRules(read_robots(body, product_token))
 
 
 class _Plain:

@@ -55,7 +55,7 @@ def seed_of(row: AnyRow) -> Seed:
         identity,
         site_id,
         url,
-        home_url,
+        url if home_url == url else home_url,  # one text in memory, as nearly always
         rehomed,
         hops,
         SeedState(state),

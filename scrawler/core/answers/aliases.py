@@ -32,17 +32,18 @@ def suspect(site: SiteContext, origin: Origin, party: SeedContext, urls: list[st
         if not url.startswith(prefixes) or site.sample is None:
             continue
         literal = authority(url)
-        if literal not in site.unsure:
+        unsure, judged = site.literals()
+        if literal not in unsure:
             sample, payload = site.sample
             there = sample.replace("//" + authority(sample), "//" + literal, 1)
             if host_port(sample)[1] != host_port(there)[1] or there in site.condemned:
                 # Another port is another server; what has killed a process is not asked for.
-                site.judged[literal] = None
+                judged[literal] = None
             else:
                 site.queued.append(Request(there, origin.address, AliasFlight(site, origin, literal, payload)))
-            site.unsure[literal] = []  # last: what waits there waits for a request that has been made
-        waiting = site.unsure[literal]
-        if len(waiting) < _UNSURE_KEPT and literal not in site.judged:
+            unsure[literal] = []  # last: what waits there waits for a request that has been made
+        waiting = unsure[literal]
+        if len(waiting) < _UNSURE_KEPT and literal not in judged:
             _let_wait(waiting, UnsureLink(party, url, depth, party.finder))
 
 

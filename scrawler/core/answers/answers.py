@@ -132,9 +132,10 @@ class AnswerHandler:
         Returns the fault that it met, if any; then the rest of these links is left out. Raises PluginError.
         """
         site, literal = flight.site, flight.literal
-        waiting = site.unsure.get(literal, [])
-        site.unsure[literal] = []
-        site.judged[literal] = None
+        unsure, judged = site.literals()
+        waiting = unsure.get(literal, [])
+        unsure[literal] = []
+        judged[literal] = None
         for link in waiting:
             link.party.in_flight -= 1
         fault = response.fault

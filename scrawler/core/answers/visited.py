@@ -60,7 +60,7 @@ def _forget(site: SiteContext, state: UrlState) -> None:
     """Forget what was known of a URL's visit before, for this one is the last now."""
     if site.visited is not None:
         site.visited.pop(state.url, None)
-    if state.url in site.latest:
+    if site.latest and state.url in site.latest:
         site.latest[state.url] = known_visit(state)
 
 

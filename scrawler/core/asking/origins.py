@@ -80,9 +80,9 @@ class Origins:
         if known is None:
             if len(site.origins) >= site.most_origins:
                 site.forget_origins(time.monotonic())
-            known = site.origins[name] = Origin(name, host_port(url)[0])
+            known = site.origins[name] = Origin(name, site.shared(host_port(url)[0]))
             self._follow_host(known)
-            if (row := site.robots_kept.pop(name, None)) is not None:
+            if site.robots_kept and (row := site.robots_kept.pop(name, None)) is not None:
                 self._restore(site, known, row)
         return known
 
@@ -188,7 +188,8 @@ class Origins:
 
     def recall(self, site: SiteContext, rows: Iterable[RobotsRow]) -> None:
         """Take what the database has of the site's robots.txt files; needs no turn while nobody else has the site."""
-        site.robots_kept.update((row.origin, row) for row in rows)
+        kept = {row.origin: row for row in rows}
+        site.robots_kept = (site.robots_kept or {}) | kept or None
 
     def _restore(self, site: SiteContext, origin: Origin, row: RobotsRow) -> None:
         body = zlib.decompressobj().decompress(row.body, MAX_ROBOTS) if row.body else b""
@@ -308,7 +309,7 @@ class Origins:
         origin.pending, origin.robots_tries = False, 0
         origin.robots, origin.robots_row = rules, row
         origin.robots_until = now + ROBOTS_FRESH / 1000
-        site.robots_news.append(origin.robots_row)
+        site.robots_news += (row,)
         pause = self.crawl_delay(origin)
         if pause is not None and not self.asks_too_much(origin):
             site.due[origin.host] = max(site.due_at(origin.host), now + pause)
@@ -322,7 +323,7 @@ class Origins:
         origin.robots_until = time.monotonic() + _AGAIN
         row = origin.robots_row
         if row is not None and self._has_copy(flight):
-            site.robots_news.append(row._replace(detail=f"an older copy holds, for it cannot be had: {problem}"))
+            site.robots_news += (row._replace(detail=f"an older copy holds, for it cannot be had: {problem}"),)
             return
         origin.robots = RobotsRules.parse(0, b"", self._token)
         origin.robots_failure, origin.robots_detail = failure, f"robots.txt: {problem}"

@@ -218,7 +218,7 @@ class Visits:
                 return self._refuse(site, choice, origin, self._checks.met(url, error))
         flight = _flight(site, choice, origin)
         party.in_flight += 1
-        site.fetching.add(url)
+        site.begin_fetching(url)
         self._start(site, self._page_request(choice, flight, cookie), now, party)
         return None
 

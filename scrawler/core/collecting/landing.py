@@ -56,10 +56,10 @@ class Landing:
         if isinstance(flight, PageFlight):
             assert reading is not None
             if reading.parts:
-                flight.site.robots_records += [robots_record(answer, record) for answer, record in reading.parts]
+                flight.site.robots_records += tuple([robots_record(answer, record) for answer, record in reading.parts])
             fault = self._answers.handle(flight, response, reading)
             flight.party.in_flight -= 1
-            flight.site.fetching.discard(flight.entry.url)
+            flight.site.end_fetching(flight.entry.url)
         elif isinstance(flight, AliasFlight):
             fault = self._answers.handle_alias(flight, response)
         else:
@@ -95,7 +95,7 @@ class Landing:
         fault = reading.fault
         if reading.record is not None:
             try:
-                flight.site.robots_records.append(robots_record(response, reading.record))
+                flight.site.robots_records += (robots_record(response, reading.record),)
             except BaseException as error:
                 fault = fault_of(error)
         return self._origins.robots_answer(flight, response if fault is None else response.met(fault))

@@ -122,7 +122,7 @@ class InboxListener(threading.Thread):
                     if not _listens(site):
                         continue
                     again = [one.url for one in urls if one.known is not None]
-                    if any(url not in site.latest for url in again):
+                    if any(not site.follows(url) for url in again):
                         if not site.listing:  # else it is looked for again: nothing can be handed over now
                             followed[key] = site
                             site.follow(again)

@@ -10,6 +10,7 @@ from struct import Struct
 from scrawler.archive.gzipping import zlib_stream
 from scrawler.archive.record import RevisitOf
 from scrawler.model.terms import Millis
+from scrawler.urls.scope import origin
 
 _KEPT = 10_000  # payloads, the newest; half of them for sure: so a number of one needs 13 bits
 _KEY = 6  # first bytes of a digest by which it is found; the others are compared
@@ -21,14 +22,16 @@ _PACKED = 32  # records that are compressed together
 class ArchivedPayloads:
     """The newest payload digests of a site with their records, in some 40 bytes each.
 
-    They stand in two generations: when the younger one is full, the elder one is forgotten.
+    They stand in two generations: when the younger one is full, the elder one is forgotten. URLs of the origin of the
+    first one are kept from their path on.
     """
 
-    __slots__ = ("_elder", "_younger")
+    __slots__ = ("_elder", "_origin", "_younger")
 
     def __init__(self) -> None:
         self._younger = Generation()
         self._elder: Generation | None = None
+        self._origin = ""
 
     def __len__(self) -> int:
         return len(self._younger) + (0 if self._elder is None else len(self._elder))
@@ -38,13 +41,18 @@ class ArchivedPayloads:
         found = self._younger.get(digest)
         if found is None and self._elder is not None:
             found = self._elder.get(digest)
-        return None if found is None else RevisitOf(*found)
+        if found is None:
+            return None
+        url, date_ms = found
+        return RevisitOf(self._origin + url if url.startswith("/") else url, date_ms)
 
     def remember(self, digest: bytes, record: RevisitOf) -> None:
         """Keep in which record a payload is."""
         if len(self._younger) >= _KEPT // 2:
             self._younger, self._elder = Generation(), self._younger
-        self._younger.remember(digest, record.url, record.date_ms)
+        self._origin = self._origin or origin(record.url)
+        kept = record.url.removeprefix(self._origin)
+        self._younger.remember(digest, kept if kept.startswith("/") else record.url, record.date_ms)
 
 
 class Generation:
@@ -58,7 +66,7 @@ class Generation:
 
     def __init__(self) -> None:
         self._numbers = array("Q")  # each below the key of its digest
-        self._blocks: list[bytes] = []
+        self._blocks: tuple[bytes, ...] = ()
         self._open = b""
         self._count = 0  # of records, those that are found no more among them: they take memory as well
 
@@ -92,7 +100,7 @@ class Generation:
         packed = self._open + _RECORD.pack(len(rest), len(url), date_ms) + rest + url
         is_full = self._count % _PACKED == _PACKED - 1
         if is_full:
-            self._blocks.append(zlib_stream(packed))
+            self._blocks += (zlib_stream(packed),)
         self._open = b"" if is_full else packed
         self._count += 1
         if index < len(self._numbers) and self._numbers[index] >> _NUMBER == key >> _NUMBER:

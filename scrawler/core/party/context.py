@@ -37,18 +37,30 @@ _BEFORE_PRIORITY = (LaneKind.PUSHED, LaneKind.SITEMAP)
 _NO_URLS: frozenset[str] = frozenset()  # one for all parties: each call of `frozenset` makes another, of 216 bytes
 
 
+class _Said:
+    """What pages, lists and visits have said of URLs since the last checkpoint, where they have said anything."""
+
+    __slots__ = ("changes", "published", "relations", "sitemap_urls", "states")
+
+    def __init__(self) -> None:
+        self.states: dict[bytes, UrlState] = {}
+        self.changes: list[UrlChange] = []
+        self.sitemap_urls: dict[bytes, SitemapRow] = {}
+        self.published: dict[bytes, PublishedRow] = {}
+        self.relations: list[RelationRow] = []
+
+    def __len__(self) -> int:
+        return len(self.relations) + len(self.sitemap_urls) + len(self.states) + len(self.published)
+
+
 class SeedContext:
     """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""
 
     __slots__ = (
-        "_changes",
         "_depth_buffer",
         "_dirty",
         "_externals",
-        "_published",
-        "_relations",
-        "_sitemap_urls",
-        "_states",
+        "_said",
         "analyzer",
         "base",
         "base_ms",
@@ -132,12 +144,8 @@ class SeedContext:
         self.told: Told | None = None  # what change lists have told, where the states of its URLs are kept
         self.base: SeedCounts | None = None  # what it had counted when this round began; None: nothing
         self.base_ms = 0  # ... and the time that it had been in work
-        self._states: dict[bytes, UrlState] = {}
-        self._changes: list[UrlChange] = []
         self._externals: dict[str, tuple[int, int, bytes]] = {}  # depth, times and referrer
-        self._sitemap_urls: dict[bytes, SitemapRow] = {}
-        self._published: dict[bytes, PublishedRow] = {}
-        self._relations: list[RelationRow] = []
+        self._said: _Said | None = None
         self._dirty = True
 
     @property
@@ -303,8 +311,9 @@ class SeedContext:
 
     def note_visit(self, state: UrlState, changes: tuple[UrlChange, ...]) -> None:
         """Note what is known of a URL from now on, and what has changed; its row is added next."""
-        self._states[state.url_hash] = state
-        self._changes += changes
+        said = self._to_say()
+        said.states[state.url_hash] = state
+        said.changes += changes
 
     def add_page(self, row: PageRow) -> None:
         """Note the final result of a URL, in the row and in the counts."""
@@ -432,25 +441,30 @@ class SeedContext:
 
     def add_sitemap_url(self, row: SitemapRow) -> None:
         """Note what a sitemap says of an internal URL."""
-        self._sitemap_urls[row.url_hash] = row
+        self._to_say().sitemap_urls[row.url_hash] = row
         self._dirty = True
 
     def add_published(self, row: PublishedRow) -> None:
         """Note what a ResourceSync list says of an internal URL; of what several say, the newest counts."""
-        before = self._published.get(row.url_hash)
+        published = self._to_say().published
+        before = published.get(row.url_hash)
         if before is None or before.changed_at <= row.changed_at:
-            self._published[row.url_hash] = row
+            published[row.url_hash] = row
         self._dirty = True
 
     def add_relation(self, page_hash: bytes, kind: str, target: str) -> None:
         """Note that a page says which URL stands for it."""
-        self._relations.append(RelationRow(page_hash, kind, self.seed.id, target))
+        self._to_say().relations.append(RelationRow(page_hash, kind, self.seed.id, target))
+
+    def _to_say(self) -> _Said:
+        if self._said is None:  # it is not asked for its truth, which is its length
+            self._said = _Said()
+        return self._said
 
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        others = len(self._relations) + len(self._sitemap_urls) + len(self._states) + len(self._published)
-        return len(self.pages) + len(self._externals) + others
+        return len(self.pages) + len(self._externals) + (0 if self._said is None else len(self._said))
 
     @property
     def unsent(self) -> int:
@@ -483,20 +497,17 @@ class SeedContext:
             end_detail=self.end_detail,
             rehoming=self.rehoming,
             patterns=self.traps.take_rows() if self.traps is not None else (),
-            relations=tuple(self._relations),
-            sitemap_urls=tuple(self._sitemap_urls.values()),
-            published=tuple(self._published.values()),
             publisher=self.told.row if self.told is not None and self.told.dirty else None,
             jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
-            states=tuple(self._states.values()),
-            changes=tuple(self._changes),
         )
+        said = self._said
+        if said is not None:
+            delta.relations, delta.sitemap_urls = tuple(said.relations), tuple(said.sitemap_urls.values())
+            delta.published = tuple(said.published.values())
+            delta.states, delta.changes = tuple(said.states.values()), tuple(said.changes)
         if self.searches is not None:
             delta.search, delta.queries = self.searches.take_rows()
-        if self._states:
-            self._states, self._changes = {}, []
-        self.pages, self._externals, self._dirty = WaitingRows(), {}, False
-        self._relations, self._sitemap_urls, self._published = [], {}, {}
+        self.pages, self._externals, self._said, self._dirty = WaitingRows(), {}, None, False
         if self.told is not None:
             self.told.dirty = False
         return delta

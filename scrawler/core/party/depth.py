@@ -345,7 +345,7 @@ class Lane:
         self.loading = False  # a chunk is on its way from the store
         self._cursor = state.cursor
         self._next = state.cursor
-        self._ahead = set(state.ahead)
+        self._ahead = set(state.ahead) if state.ahead else None  # finished ones beyond the cursor
         self._most = depth_buffer  # entries of the buffer
         self._sealed: list[ChunkRow] = []  # full chunks no delta has taken yet
         self._buffer: list[ChunkRow] = []  # chunks that are read next, without a gap: the Depth URL Buffer
@@ -453,7 +453,7 @@ class Lane:
 
     def peek(self) -> Entry | None:
         """Return the entry that `take` would hand out, if it is in memory."""
-        if self._ahead:
+        if self._ahead is not None:
             self._skip_finished()
         index = self._next
         if index >= self._tail.first:
@@ -464,7 +464,7 @@ class Lane:
         return self._from_chunks(index) if found is None else found
 
     def _skip_finished(self) -> None:
-        while self._next in self._ahead:
+        while self._ahead is not None and self._next in self._ahead:
             self._next += 1
 
     def _from_chunks(self, index: int) -> Entry | None:
@@ -496,13 +496,18 @@ class Lane:
     def finish(self, index: int) -> None:
         """Note that an entry has its final result, or was passed to another lane."""
         self._dirty = True
+        ahead = self._ahead
         if index != self._cursor:
-            self._ahead.add(index)
+            if ahead is None:
+                ahead = self._ahead = set()
+            ahead.add(index)
             return
         self._cursor += 1
-        while self._cursor in self._ahead:
-            self._ahead.remove(self._cursor)
+        while ahead is not None and self._cursor in ahead:
+            ahead.remove(self._cursor)
             self._cursor += 1
+        if not ahead:
+            self._ahead = None
         self._next = max(self._next, self._cursor)  # entries finished before a crash need not be handed out
 
     def give_back(self) -> None:
@@ -523,7 +528,7 @@ class Lane:
         if self._tail_dirty:
             rows = [*rows, self._tail_row()]
         state = LaneState(
-            self.seed_id, self.key.number, self.holder_id, self._cursor, self.length, tuple(sorted(self._ahead))
+            self.seed_id, self.key.number, self.holder_id, self._cursor, self.length, tuple(sorted(self._ahead or ()))
         )
         self._sealed, self._dirty, self._tail_dirty = [], False, False
         return state, tuple(rows)

@@ -30,11 +30,11 @@ class Redirected:
     __slots__ = ("_first", "_newest")
 
     def __init__(self) -> None:
-        self._first: dict[bytes, bytes] = {}  # by the URL's hash
-        self._newest: dict[bytes, bytes] = {}
+        self._first: dict[bytes, bytes] | None = None  # by the URL's hash
+        self._newest: dict[bytes, bytes] | None = None
 
     def __len__(self) -> int:
-        return len(self._first) + len(self._newest)
+        return len(self._first or ()) + len(self._newest or ())
 
     def note(self, key: bytes, depth: int, position: int, referrer: bytes, cookie: str) -> None:
         """Remember a URL that was redirected, by its hash and its stored numbers; `cookie` was sent to it."""
@@ -62,13 +62,18 @@ class Redirected:
         return stored_entry(url, depth, position, referrer=known[_KNOWN.size :])
 
     def _get(self, key: bytes) -> bytes | None:
-        return self._first.get(key) if key in self._first else self._newest.get(key)
+        for known in (self._first, self._newest):
+            if known is not None and key in known:
+                return known[key]
+        return None
 
     def _remember(self, key: bytes, known: bytes) -> None:
-        if key in self._first or len(self._first) < MOST_FIRST:
-            self._first[key] = known
+        first = self._first = {} if self._first is None else self._first
+        if key in first or len(first) < MOST_FIRST:
+            first[key] = known
             return
-        self._newest.pop(key, None)
-        while len(self._newest) >= MOST_NEWEST:
-            del self._newest[next(iter(self._newest))]
-        self._newest[key] = known
+        newest = self._newest = {} if self._newest is None else self._newest
+        newest.pop(key, None)
+        while len(newest) >= MOST_NEWEST:
+            del newest[next(iter(newest))]
+        newest[key] = known

@@ -222,13 +222,13 @@ class Parties:
         for lane in site.orphans:
             lane.hand_to(party.seed.id)
             party.lanes.append(lane)
-        site.orphans = []
+        site.orphans = ()
 
     def _end(self, site: SiteContext, party: SeedContext, reason: EndReason | Rehoming, detail: str = "") -> None:
         """Let a party end; another one of its site goes on with what is left of its lanes."""
         party.finish(reason, detail)
         left = [lane for lane in party.lanes if lane.unfinished]
-        site.orphans += left
+        site.orphans += tuple(left)
         heir = next((other for other in site.parties if other.begun and not other.ended), None)
         if heir is not None:
             self._adopt(site, heir)

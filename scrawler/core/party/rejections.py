@@ -24,12 +24,12 @@ class RejectionSample:
     def __init__(self, seed_id: int) -> None:
         self.page = ""  # on which stands what is refused now
         self._seed_id = seed_id
-        self._known: dict[str, set[bytes]] = {}
-        self._rows: list[RejectionRow] = []
+        self._known: dict[str, set[bytes]] | None = None  # many parties have nothing refused
+        self._rows: tuple[RejectionRow, ...] = ()
 
     def wants(self, reason: str) -> bool:
         """Whether there is room for a URL refused for this reason."""
-        known = self._known.get(reason)
+        known = None if self._known is None else self._known.get(reason)
         return known is None or len(known) < SAMPLE
 
     def add(self, reason: str, url: str, words: str, page: str | None = None) -> None:
@@ -42,11 +42,12 @@ class RejectionSample:
             return
         kept, page = sample_text(url), self.page if page is None else page
         key = url_hash(kept)
+        self._known = {} if self._known is None else self._known
         known = self._known.setdefault(str(reason), set())
         if key not in known:
             known.add(key)
             evidence = f"{words}; linked from {page}" if page else words
-            self._rows.append(RejectionRow(self._seed_id, key, str(reason), kept, evidence[:_EVIDENCE_CHARACTERS]))
+            self._rows += (RejectionRow(self._seed_id, key, str(reason), kept, evidence[:_EVIDENCE_CHARACTERS]),)
 
     def add_all(self, reason: str, urls: Iterable[str], words: str) -> None:
         """Keep those of the URLs for which there is room."""
@@ -58,7 +59,7 @@ class RejectionSample:
 
     def take(self) -> tuple[RejectionRow, ...]:
         """Return what was added since the last time."""
-        rows, self._rows = tuple(self._rows), []
+        rows, self._rows = self._rows, ()
         return rows
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil, inf
+from types import MappingProxyType
 from typing import Protocol
 
 from scrawler.core.clock import DatabaseClock
@@ -36,6 +37,9 @@ from scrawler.revisit.learning import SiteLearning
 LONG_REST = 60.0  # seconds
 _MOST_FOLLOWED = 10_000  # so many URLs it follows, those that were pushed last: 1 KB each
 _MOST_ORIGINS = 2_000  # so many a site remembers: with scope `domain` a name server may know as many hosts as it likes
+
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -102,7 +106,10 @@ class Holder(Protocol):
 
 @dataclass(eq=False, slots=True)
 class SiteContext:
-    """A claimed site with its parties; the unit that is dealt out, moved and checkpointed."""
+    """A claimed site with its parties; the unit that is dealt out, moved and checkpointed.
+
+    What most sites never have is None, or a tuple, until they do: an empty dictionary takes 64 bytes, a set 216.
+    """
 
     id: int
     key: str
@@ -125,25 +132,25 @@ class SiteContext:
     queues_at: Server | None = None  # the server at whose address it waits to ask
     still_queues: bool = False  # whether its last visit found that it still has to wait there
     held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not
-    fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
+    fetching: tuple[str, ...] = ()  # URLs whose answer has not been handled
     listing: bool = False  # whether a page of it is listed in part: what it has done waits for the rest
     waiting: int = 0  # answers expected from the store or the resolver; see `await_answer`
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
-    condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
+    condemned: Mapping[str, str] = field(default_factory=lambda: _NOTHING)  # URLs that have killed a process, and how
     visited: dict[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
-    latest: dict[str, KnownVisit | None] = field(default_factory=dict)  # see `follow`
+    latest: dict[str, KnownVisit | None] | None = None  # see `follow`
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
     earlier: EarlierSite | None = None  # what an earlier crawl knows of it, where that is asked
     learning: SiteLearning | None = None  # what visits have shown of how often its pages change, where that is kept
-    orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
+    orphans: tuple[Lane, ...] = ()  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else
-    robots_kept: dict[str, RobotsRow] = field(default_factory=dict)  # of origins not met yet, from the database
-    robots_news: list[RobotsRow] = field(default_factory=list)  # what the next checkpoint writes of robots.txt files
-    robots_records: list[RobotsRecord] = field(default_factory=list)  # the records of these, for it as well
+    robots_kept: dict[str, RobotsRow] | None = None  # of origins not met yet, from the database
+    robots_news: tuple[RobotsRow, ...] = ()  # what the next checkpoint writes of robots.txt files
+    robots_records: tuple[RobotsRecord, ...] = ()  # the records of these, for it as well
     aliases: dict[str, str] = field(default_factory=dict)  # authority by address -> authority by name
     sample: tuple[str, bytes] | None = None  # the first page by name, and the digest of its payload
-    unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
-    judged: dict[str, None] = field(default_factory=dict)  # authorities by address that have been looked into
+    unsure: dict[str, list[UnsureLink]] | None = None  # by authority by address
+    judged: dict[str, None] | None = None  # authorities by address that have been looked into
     unsaved: int = 0  # answers since it was last handed over
     told: bool = False  # whether a server has asked for time since then: a taker must know that
     wake_at: float = -1.0  # the one valid entry in its collector's heap
@@ -173,6 +180,18 @@ class SiteContext:
         """Whether a collector holds it: any call of another part may end that."""
         return self.collector is holder
 
+    def begin_fetching(self, url: str) -> None:
+        """Note that a URL is asked for."""
+        self.fetching += (url,)
+
+    def end_fetching(self, url: str) -> None:
+        """Note that the answer to a URL has been handled."""
+        self.fetching = tuple([one for one in self.fetching if one != url])
+
+    def shared(self, host: str) -> str:
+        """Return the name of a host: where that is the site's key, the same text, so that it is in memory once."""
+        return self.key if host == self.key else host
+
     def await_answer(self) -> None:
         """Note that the store, the resolver or the end of an outage is to tell something: the site stays until then."""
         self.waiting += 1
@@ -197,14 +216,26 @@ class SiteContext:
 
         What was read of their last visits may be out of date when they are asked for.
         """
+        latest = self.latest or {}
         for url in urls:
-            self.latest[url] = self.latest.pop(url, None)
-        while len(self.latest) > _MOST_FOLLOWED:
-            self.latest.pop(next(iter(self.latest)))  # its visits are in the database by now
+            latest[url] = latest.pop(url, None)
+        while len(latest) > _MOST_FOLLOWED:
+            latest.pop(next(iter(latest)))  # its visits are in the database by now
+        self.latest = latest or None
+
+    def follows(self, url: str) -> bool:
+        """Whether it is noted what visits to a URL bring."""
+        return self.latest is not None and url in self.latest
+
+    def literals(self) -> tuple[dict[str, list[UnsureLink]], dict[str, None]]:
+        """Return what is unsure, and what was judged, of authorities by address; made on first use."""
+        self.unsure = {} if self.unsure is None else self.unsure
+        self.judged = {} if self.judged is None else self.judged
+        return self.unsure, self.judged
 
     def last_visit(self, url: str, known: KnownVisit | None) -> KnownVisit | None:
         """Return what is known of the last visit to a URL: what was read of it, or what one has brought since."""
-        newest = self.latest.get(url)
+        newest = None if self.latest is None else self.latest.get(url)
         return known if newest is None or (known is not None and known.number > newest.number) else newest
 
     def visit_again(self) -> None:
@@ -291,8 +322,8 @@ class SiteContext:
         if not (seeds or self.robots_news or self.robots_records or self.taken or released):
             return None
         taken, self.taken = tuple(self.taken), []
-        robots, self.robots_news = tuple(self.robots_news), []
-        records, self.robots_records = tuple(self.robots_records), []
+        robots, self.robots_news = self.robots_news, ()
+        records, self.robots_records = self.robots_records, ()
         rates, demand = self.learning.take() if self.learning is not None else (None, {})
         due_at = self.clock.now() + self.clock.doubt + ceil((self.next_due() - now) * 1000)
         return SiteDelta(

@@ -180,7 +180,7 @@ class SiteTaker:
         site.pause = claimed.pause_ms / 1000
         site.visits = claimed.visits
         site.window = claimed.window
-        site.condemned = self._condemned(claimed)
+        site.condemned = self._condemned(claimed) or site.condemned
         if self._earlier is not None:  # in later rounds URLs are asked for by what this crawl knows of them
             site.earlier = self._earlier(claimed.key, any(not seed.round for seed in claimed.seeds))
         longest = max(self.longest_rest_ms, claimed.pause_ms)
@@ -247,6 +247,7 @@ class SiteTaker:
         analyzer = self._make_analyzer(scope, aliases, rejections, *accepted)
         traps, depth_buffer = self._traps(seed, rules), self._rules.depth_buffer
         party = SeedContext(seed, analyzer, scope, time.monotonic(), traps, depth_buffer, rejections)
+        party.home_host = site.shared(party.home_host)
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._frontier.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
@@ -433,7 +434,7 @@ class SiteTaker:
         ]
         begun = next((party for party in site.set_aside if party.begun), None)
         if begun is None:
-            site.orphans = orphans
+            site.orphans = tuple(orphans)
             return
         for lane in orphans:
             lane.hand_to(begun.seed.id)

@@ -13,7 +13,6 @@ translations that are not done yet, lead to other pages, and are never capped.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -100,17 +99,18 @@ class PartyTraps:
         self._seed_id = seed_id
         self.rules = rules
         self._yields: dict[str, Yield] = {}
-        self._memories: OrderedDict[object, TextMemory] = OrderedDict()
+        self._memories: dict[object, TextMemory] = {}  # the one that was asked last stands last
         self._classes: dict[int, LinkClass] = {}  # by a hash of the links
         self._met_once = PackedHashes()  # of links that one page has had
         self._led_to: dict[int, LinkClass] = {}  # hashes of listed URLs -> on which kind of page they stand
-        self._restored: dict[bytes, Yield] = {}  # those of links, until pages with these links are met again
-        self._texts: OrderedDict[int, None] = OrderedDict()
+        self._restored: dict[bytes, Yield] | None = None  # those of links, until pages with these links are met again
+        self._texts: dict[int, None] | None = None  # in mode "all" alone
         self._last = _NO_PAGE
         self.capping = False  # whether anything is capped
         for row in rows:
             restored = Yield(row.pattern, row.pattern_hash, rules.trap_pages, row)
             if row.pattern.startswith(_LINKS_AS):
+                self._restored = self._restored or {}
                 self._restored[restored.key] = restored
             else:
                 self._yields[row.pattern] = restored
@@ -192,21 +192,21 @@ class PartyTraps:
         return own is not None and own.fetched >= self.rules.trap_pages
 
     def _memory(self, group: object) -> TextMemory:
-        memory = self._memories.get(group)
-        if memory is None:
-            memory = self._memories[group] = TextMemory()
-            if len(self._memories) > _MEMORIES:
-                self._memories.popitem(last=False)
-        self._memories.move_to_end(group)
+        memories = self._memories
+        memory = memories.pop(group) if group in memories else TextMemory()
+        memories[group] = memory
+        if len(memories) > _MEMORIES:
+            del memories[next(iter(memories))]
         return memory
 
     def _met(self, digest: int) -> bool:
         """Tell whether a page with just these words was met anywhere in the party; remember it."""
-        if digest in self._texts:
+        texts = self._texts = {} if self._texts is None else self._texts
+        if digest in texts:
             return True
-        self._texts[digest] = None
-        if len(self._texts) > _TEXTS:
-            self._texts.popitem(last=False)
+        texts[digest] = None
+        if len(texts) > _TEXTS:
+            del texts[next(iter(texts))]
         return False
 
     def known_source(self, url: str, hrefs: Sequence[str]) -> LinkClass | None:
@@ -225,7 +225,7 @@ class PartyTraps:
         found.pages += 1
         if found.own is None:
             durable = blake2b("\n".join(hrefs).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            restored = self._restored.pop(durable, None)
+            restored = None if self._restored is None else self._restored.pop(durable, None)
             found.own = restored or Yield(_LINKS_AS + found.url, durable, self.rules.trap_pages)
         return found
 

@@ -15,7 +15,9 @@ def _digest(number: int) -> bytes:
 
 def test_a_payload_leads_to_its_record() -> None:
     known = ArchivedPayloads()
-    records = [RevisitOf(f"http://a/ü{number}", 1_700_000_000_000 + number) for number in range(100)]
+    origins = ["http://a", "http://a.b", "https://a", "http://a:8", "http://a"]
+    urls = [f"{origins[number % 5]}/ü{number}" for number in range(98)] + ["http://a//", "http://b/http://a/x"]
+    records = [RevisitOf(url, 1_700_000_000_000 + number) for number, url in enumerate(urls)]
     for number, record in enumerate(records):
         known.remember(_digest(number), record)
     assert [known.get(_digest(number)) for number in range(100)] == records

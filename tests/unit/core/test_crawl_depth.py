@@ -79,7 +79,15 @@ def test_entries_survive_packing() -> None:
     assert list(decode_urls(encode(entries))) == [entry.url for entry in entries]
 
 
-_URLS = ["http://a/", "http://a/?x=%20y", "http://a/ü", "http://a//http://a/", "https://a/", "http://ab/", "http://a:8/"]
+_URLS = [
+    "http://a/",
+    "http://a/?x=%20y",
+    "http://a/ü",
+    "http://a//http://a/",
+    "https://a/",
+    "http://ab/",
+    "http://a:8/",
+]
 _ENTRIES = st.builds(
     Entry,
     st.sampled_from(_URLS),

@@ -26,7 +26,7 @@ def looked_up(site: SiteContext) -> None:
 
 def asked(site: SiteContext) -> None:
     site.in_flight = 1
-    site.fetching.add("http://a.org/")
+    site.begin_fetching("http://a.org/")
 
 
 def robots_asked(site: SiteContext) -> None:

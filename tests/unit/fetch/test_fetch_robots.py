@@ -254,3 +254,17 @@ def test_whatever_comes_is_read(body, before):
     found = rules(before + body)
     found.allows("http://h/x?y")
     assert plain_text(plain_text(body)) == plain_text(body)
+
+
+def test_sites_with_equal_texts_share_what_is_made_of_them():
+    text = b"User-agent: *\nDisallow: /a\nUser-agent: b\nDisallow: /c\n"
+    first, same, other = (RobotsRules.parse(200, bytes(bytearray(text)), token) for token in ("a", "a", "b"))
+    assert first is same
+    assert (first.allows("http://a/a"), other.allows("http://a/a"), other.allows("http://a/c")) == (False, True, False)
+    assert RobotsRules.parse(404, b"x", "a") is RobotsRules.parse(302, b"y", "b")
+    assert RobotsRules.parse(500, b"", "a") is RobotsRules.parse(0, b"", "a") is not RobotsRules.parse(404, b"", "a")
+
+
+def test_what_is_made_of_long_texts_is_not_kept():
+    text = b"Disallow: /a\n" * 100
+    assert RobotsRules.parse(200, text, "a") is not RobotsRules.parse(200, text, "a")
