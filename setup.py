@@ -16,6 +16,7 @@ VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "scrawler/__init__.py").r
 LINKSCAN = "scrawler/extract/linkscan_c"
 LINKSCAN_PARTS = sorted(f"{LINKSCAN}/{part.name}" for part in (HERE / LINKSCAN).glob("*.h"))
 URLS = "scrawler/urls"
+URLS_PARTS = sorted(f"{URLS}/{part.name}" for part in (HERE / URLS).glob("*.h"))
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "protego>=0.7", "setuptools>=77", "warcio>=1.7.5"]
 EXPERIMENTS = ["lxml>=5.3", "matplotlib>=3.9", "numpy>=1.26"]
 CORPUS = ["pyarrow>=17", "resiliparse>=2.0"]
@@ -208,7 +209,7 @@ setup(
         Extension("scrawler.extract._simhash", ["scrawler/extract/_simhash.c"], optional=True),
         Extension("scrawler.fetch._heads", ["scrawler/fetch/_heads.c"], optional=True),
         Extension("scrawler.tuples._quick", ["scrawler/tuples/_quick.c"], optional=True),
-        Extension("scrawler.urls._lookup", [f"{URLS}/_lookup.c"], depends=[f"{URLS}/_seen.h"], optional=True),
+        Extension("scrawler.urls._lookup", [f"{URLS}/_lookup.c"], depends=URLS_PARTS, optional=True),
     ],
     cmdclass={"build_ext": BuildParts},
     options={"build": {"build_base": "build/compiled"}} if IS_ASKED else {},  # a later build has nothing of these

@@ -31,7 +31,7 @@ INTERFACES = {
     "scrawler.extract._simhash": 1,
     "scrawler.fetch._heads": 1,
     "scrawler.tuples._quick": 1,
-    "scrawler.urls._lookup": 2,
+    "scrawler.urls._lookup": 3,
 }
 SLOWER = (
     "its parts in C could not be compiled, so links are found some eight times slower; with a C compiler and Python's "

@@ -12,17 +12,18 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_elsewhere.h"
 #include "_seen.h"
 
-#define INTERFACE 2 /* see scrawler/compiled.py */
+#define INTERFACE 3 /* see scrawler/compiled.py */
 
 enum { CACHED_HREF = 256, LONGEST_KNOWN = CACHED_HREF * 4, LONGEST_TYPE = 16 }; /* the second is in bytes */
 enum { LONGEST_PUT_TOGETHER = 1024 }; /* a URL that is put together here has no more bytes */
 /* Hrefs that were met once have so many places, by hash, and the newest so many bytes; a place is a word of 16 bits. */
 enum { ONCE = 1 << 16, ONCE_BYTES = 1 << 16, LONGEST_ONCE = 256 };
 enum { USUAL_URLS = 128 }; /* so many URLs of a page need no memory of their own */
-enum { INTERNAL, EXTERNAL, REFUSED, FOLDER };
-enum { IN_FOLDER, SURE_FOLDER, IN_ORIGIN, A_URL, WHERES }; /* the hash of a text says as well what the text is */
+enum { INTERNAL, EXTERNAL, REFUSED };
+enum { IN_FOLDER, IN_ORIGIN, A_URL, WHERES }; /* the hash of a text says as well what the text is */
 
 typedef struct { /* it is an href, cut before its fragment, as it stands in a folder or an origin */
     uint64_t hash;
@@ -75,8 +76,10 @@ typedef struct { uint64_t v0, v1, v2, v3; } Sip;
 
 typedef struct { /* it is what is known while one page is looked up */
     PyObject *sure, *refused_types, *learn; /* these are borrowed */
-    Py_ssize_t max_length, room;
-    uint32_t folder, sure_folder, origin;
+    const char *base; /* this is the URL of the page's folder, and begins with that of its origin; it is borrowed */
+    Py_ssize_t base_length, root_length, max_length, room;
+    uint32_t folder, origin;
+    Elsewhere elsewhere;
     const Prints *seen;            /* the URLs in it are left out; where it is NULL, none are */
     PyObject *internal, *external; /* these lists get distinct URLs in order */
     uint64_t *met;                 /* this table, at first `usual`, has the hashes of the page's URLs; 0 is free */
@@ -262,7 +265,7 @@ static Py_ssize_t add_link(Links *k, PyObject *what, int kind)
             return -1;
         k->reasons[k->reason_count++] = k->link_count;
     }
-    else if (kind != FOLDER) {
+    else {
         uint32_t *slots = more_slots(k->link_count, &k->url_slot_count);
         if (slots) {
             for (size_t i = 0; i < k->link_count; i++)
@@ -303,50 +306,72 @@ static int kind_of(PyObject *known, PyObject **what)
     return -1;
 }
 
-/* Let `url` begin with the URL of a sure folder. Returns 0 if it is too long for that. */
-static int enter_folder(Page *p, const char *path, Py_ssize_t start, PyObject *folder)
+/* Whether a text is nothing but plain segments, each with a slash behind it. */
+static int is_plain_path(const char *path, Py_ssize_t length)
 {
-    Py_ssize_t length = PyUnicode_GET_LENGTH(folder);
-    if (length + CACHED_HREF > LONGEST_PUT_TOGETHER || !PyUnicode_IS_ASCII(folder))
-        return 0;
-    memcpy(p->url, PyUnicode_DATA(folder), (size_t)length);
-    p->above = path;
-    p->above_length = start;
-    p->folder_length = length;
-    p->folder_hash = sip_begin(A_URL);
-    sip_words(&p->folder_hash, p->url, (size_t)length);
+    for (Py_ssize_t at = 0, begin = 0; at < length; at++) {
+        if (path[at] == '/' && at > begin)
+            begin = at + 1;
+        else if (!is_in_name(path[at]) && (path[at] != '.' || at == begin))
+            return 0;
+    }
     return 1;
 }
 
-/* Find the folder of an href that has `start` bytes up to its last slash. Returns -1 on failure. */
+/* Let `url` begin with the folder of an href that has `start` bytes up to its last slash, as `resolve_plain` does it.
+ * Returns its length, 0 if the href is not plain, or too long. */
+static Py_ssize_t resolve_folder(Page *p, const char *path, Py_ssize_t start)
+{
+    Py_ssize_t above = p->base_length, at = 0;
+    if (start >= p->root_length && !memcmp(path, p->base, (size_t)p->root_length))
+        at = p->root_length;
+    else if (start && path[0] == '/')
+        at = 1;
+    if (at)
+        above = p->root_length;
+    if (start - at >= 2 && !memcmp(path + at, "./", 2))
+        at += 2;
+    for (; start - at >= 3 && !memcmp(path + at, "../", 3); at += 3)
+        if (above > p->root_length)
+            do
+                above--;
+            while (p->base[above - 1] != '/');
+    if (above + start - at + CACHED_HREF > LONGEST_PUT_TOGETHER || !is_plain_path(path + at, start - at))
+        return 0;
+    p->above_length = -1; /* what stood in `url` before is gone */
+    memcpy(p->url, p->base, (size_t)above);
+    memcpy(p->url + above, path + at, (size_t)(start - at));
+    return above + start - at;
+}
+
+/* Find the folder of an href that has `start` bytes up to its last slash. Returns 0 if it is not sure, -1 on failure. */
 static int find_folder(Links *k, Page *p, const char *path, Py_ssize_t start)
 {
     if (p->above_length == start && !memcmp(p->above, path, (size_t)start))
         return 1;
-    uint64_t hash = hash_of(p->sure_folder, path, (size_t)start);
-    const Entry *e = find_entry(k, hash, p->sure_folder, path, (size_t)start);
-    if (e)
-        return enter_folder(p, path, start, k->links[e->link].what);
-    PyObject *above = PyUnicode_DecodeUTF8(path, start, NULL);
-    /* It is borrowed, and no other code runs meanwhile. */
-    PyObject *folder = above ? PyDict_GetItemWithError(p->sure, above) : NULL;
-    Py_XDECREF(above);
-    if (!folder)
-        return PyErr_Occurred() ? -1 : 0;
-    if (!PyUnicode_CheckExact(folder)) {
-        PyErr_SetString(PyExc_TypeError, "a folder must be a string");
-        return -1;
+    Py_ssize_t length = resolve_folder(p, path, start);
+    if (!length)
+        return 0;
+    p->folder_hash = sip_begin(A_URL);
+    size_t done = sip_words(&p->folder_hash, p->url, (size_t)length);
+    uint64_t hash = sip_end(p->folder_hash, p->url, done, (size_t)length);
+    if (!find_entry(k, hash, A_URL, p->url, (size_t)length)) {
+        PyObject *folder = PyUnicode_FromStringAndSize(p->url, length);
+        int is_sure = folder ? PySet_Contains(p->sure, folder) : -1;
+        Py_XDECREF(folder);
+        if (is_sure <= 0 || remember(k, hash, A_URL, p->url, (size_t)length, 0) < 0)
+            return is_sure ? -1 : 0;
     }
-    Py_ssize_t link = add_link(k, folder, FOLDER);
-    if (link < 0 || remember(k, hash, p->sure_folder, path, (size_t)start, (size_t)link) < 0)
-        return -1;
-    return enter_folder(p, path, start, folder);
+    p->above = path;
+    p->above_length = start;
+    p->folder_length = length;
+    return 1;
 }
 
 static int is_plain_name(const char *name, Py_ssize_t length)
 {
     for (Py_ssize_t i = 0; i < length; i++)
-        if (!Py_ISALNUM(name[i]) && name[i] != '_' && name[i] != '-' && name[i] != '~' && (name[i] != '.' || !i))
+        if (!is_in_name(name[i]) && (name[i] != '.' || !i))
             return 0;
     return 1;
 }
@@ -377,7 +402,7 @@ static int is_refused_type(Page *p, const char *name, Py_ssize_t length)
 static Py_ssize_t in_sure_folder(Links *k, Page *p, const char *path, Py_ssize_t length)
 {
     Py_ssize_t start = length;
-    if (!length || length > CACHED_HREF || !PyDict_GET_SIZE(p->sure))
+    if (!length || length > CACHED_HREF || !p->root_length || !PySet_GET_SIZE(p->sure))
         return 0;
     while (start > 0 && path[start - 1] != '/')
         start--;
@@ -411,6 +436,22 @@ static PyObject *learn(const Page *p, const char *href, Py_ssize_t length, Py_ss
     Py_XDECREF(whole);
     Py_XDECREF(path);
     return known;
+}
+
+/* Whether an href is surely a URL of another site, as it stands, so that Python need not judge it; -1 on failure. */
+static int is_external(Page *p, const char *href, Py_ssize_t length)
+{
+    Py_ssize_t path_end;
+    if (length > CACHED_HREF || length > p->max_length)
+        return 0;
+    int elsewhere = is_elsewhere(&p->elsewhere, href, length, &path_end);
+    if (elsewhere <= 0)
+        return elsewhere;
+    Py_ssize_t name = path_end;
+    while (href[name - 1] != '/')
+        name--;
+    int refused = is_refused_type(p, href + name, path_end - name);
+    return refused < 0 ? -1 : !refused;
 }
 
 static int is_rooted(const char *path, Py_ssize_t length)
@@ -585,9 +626,13 @@ static int look_up_one(Links *k, Page *p, const char *href, Py_ssize_t length, P
         if (done)
             return done < 0 ? -1 : 0;
     }
-    PyObject *known = keeps && is_kept_for_once(e.hash ^ k->party, href, e.length)
-                          ? Py_BuildValue("(s#)", href, path_length)
-                          : learn(p, href, length, path_length, &learned_keeps);
+    int external = is_whole && keeps;
+    if (external && !is_kept_for_once(e.hash ^ k->party, href, e.length))
+        external = is_external(p, href, path_length);
+    if (external < 0)
+        return -1;
+    PyObject *known = external ? Py_BuildValue("(s#)", href, path_length)
+                               : learn(p, href, length, path_length, &learned_keeps);
     if (!known)
         return -1;
     keeps = keeps && learned_keeps && p->remembered < p->room;
@@ -640,27 +685,56 @@ static void next_page(Links *k)
 
 static PyTypeObject seen_type;
 
+/* Note the page's folder and origin, in which plain hrefs are resolved here; of any others they are resolved by Python. */
+static void take_folder(Page *p, PyObject *folder, PyObject *root)
+{
+    if (!PyUnicode_CheckExact(folder) || !PyUnicode_CheckExact(root) || !PyUnicode_IS_ASCII(folder)
+        || !PyUnicode_IS_ASCII(root))
+        return;
+    const char *base = PyUnicode_DATA(folder);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(folder), root_length = PyUnicode_GET_LENGTH(root);
+    if (!root_length || root_length > length || memcmp(base, PyUnicode_DATA(root), (size_t)root_length)
+        || base[root_length - 1] != '/' || base[length - 1] != '/')
+        return;
+    p->base = base;
+    p->base_length = length;
+    p->root_length = root_length;
+}
+
+static int take_elsewhere(PyObject *rules, Elsewhere *e)
+{
+    if (!PyTuple_Check(rules)) {
+        PyErr_SetString(PyExc_TypeError, "rules must be a tuple");
+        return -1;
+    }
+    return PyArg_ParseTuple(rules, "O!O!O!(nnn)p", &PyTuple_Type, &e->prefixes, &PyDict_Type, &e->aliases, &PyTuple_Type,
+                            &e->marks, &e->segments, &e->repeats, &e->parameters, &e->sorts) ? 0 : -1;
+}
+
 PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, folder, rules, room, learn, seen): see `lookup.KnownLinks`.");
 
 static PyObject *look_up(Links *k, PyObject *args)
 {
     Page p; /* all but `url`, which is long, is set to zero */
-    PyObject *hrefs, *result = NULL, *folder, *root, *is_plain, *seen;
-    int is_page;
+    PyObject *hrefs, *result = NULL, *folder, *root, *elsewhere, *seen;
+    int is_page, is_plain;
     unsigned int folder_number, origin_number;
     memset(&p, 0, offsetof(Page, url));
     memset(p.usual, 0, sizeof p.usual);
     p.good_length = p.above_length = -1;
-    if (!PyArg_ParseTuple(args, "O!p(OOOO!II)(On)nOO:look_up", &PyBytes_Type, &hrefs, &is_page, &folder, &root,
-                          &is_plain, &PyDict_Type, &p.sure, &folder_number, &origin_number, &p.refused_types,
-                          &p.max_length, &p.room, &p.learn, &seen))
+    if (!PyArg_ParseTuple(args, "O!p(OOpII)(OnO!O)nOO:look_up", &PyBytes_Type, &hrefs, &is_page, &folder, &root, &is_plain,
+                          &folder_number, &origin_number, &p.refused_types, &p.max_length, &PySet_Type, &p.sure,
+                          &elsewhere, &p.room, &p.learn, &seen))
         return NULL;
+    if (elsewhere != Py_None && take_elsewhere(elsewhere, &p.elsewhere) < 0)
+        return NULL;
+    if (is_plain)
+        take_folder(&p, folder, root);
     if (k->busy) {
         PyErr_SetString(PyExc_RuntimeError, "links are looked up already");
         return NULL;
     }
     p.folder = folder_number * WHERES + IN_FOLDER;
-    p.sure_folder = folder_number * WHERES + SURE_FOLDER;
     p.origin = origin_number * WHERES + IN_ORIGIN;
     p.seen = PyObject_TypeCheck(seen, &seen_type) ? &((SeenUrls *)seen)->prints : NULL;
     p.met = p.usual;

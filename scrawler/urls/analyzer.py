@@ -12,17 +12,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
+from sys import maxsize
 from typing import NamedTuple
 
 from scrawler.tuples.quick import quick
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
 from scrawler.urls.hrefs import in_bytes
-from scrawler.urls.lookup import CACHED_HREF, COMPILED, Known, KnownLinks, LinkCache, NameRules, look_up
+from scrawler.urls.lookup import (
+    CACHED_HREF,
+    COMPILED,
+    ElsewhereRules,
+    Known,
+    KnownLinks,
+    LinkCache,
+    NameRules,
+    look_up,
+)
 from scrawler.urls.normalise import HTTP_SCHEMES, MAX_URL_LENGTH, is_plain_url, normalise, resolve_plain
 from scrawler.urls.query import AS_UTF_8, encode_query
 from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
-from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
-from scrawler.urls.steps import MARKS, Step
+from scrawler.urls.scope import PrefixRule, ScopeRule, folder_of, origin, with_authority
+from scrawler.urls.steps import MARKS, PARAMETER_MARKS, Steps
 from scrawler.urls.traps import ShapeJudge, UrlLimits
 from scrawler.urls.verdict import Verdict
 
@@ -84,7 +94,7 @@ class UrlAnalyzer:
         scope: ScopeRule,
         *,
         max_length: int = MAX_URL_LENGTH,
-        steps: Step | None = None,
+        steps: Steps | None = None,
         limits: UrlLimits | None = None,
         refused_types: Set[str] = NOT_DOCUMENTS,
         aliases: Mapping[str, str] | None = None,
@@ -98,7 +108,6 @@ class UrlAnalyzer:
         self._limits = limits
         self._shape = None if limits is None else ShapeJudge(limits)
         self._refused_types = refused_types
-        self._rules = NameRules(refused_types, max_length)
         self._aliases = {} if aliases is None else aliases
         self._aliases_seen = len(self._aliases)
         self._cache_entries = cache_entries
@@ -108,6 +117,7 @@ class UrlAnalyzer:
         self._in_origins: dict[str, tuple[int, dict[str, Known]]] = {}
         self._resolved: dict[tuple[str, str], dict[str, str]] = {}  # folder and encoding -> href -> URL
         self._sure_folders: set[str] = set()  # folders that are internal as a whole, whatever leads to them
+        self._rules = NameRules(refused_types, max_length, self._sure_folders, self._elsewhere_rules())
         self._entries = 0
         self._forget()
         self._sample = sample
@@ -137,7 +147,7 @@ class UrlAnalyzer:
         if self._known is None or joined is None:
             found = look_up(hrefs, base == page, cache, self._rules, room, learn)
         else:
-            found = self._known.look_up(joined, base == page, cache[:6], self._rules, room, learn, seen)
+            found = self._known.look_up(joined, base == page, cache[:5], self._rules, room, learn, seen)
         internal, internal_times, external, external_times, same_page, refused, remembered, listed = found
         self._entries += remembered
         counts: dict[str, int] = dict(refused.items())
@@ -234,8 +244,8 @@ class UrlAnalyzer:
                 verdict, url = _INTERNAL, plain
             else:
                 verdict, url = self._judge_url(plain if cache.is_plain else self._spelt(plain))
-            if verdict is _INTERNAL and cache.is_plain:
-                self._trust(path[: path.rfind("/") + 1], folder, cache)
+            if verdict is _INTERNAL and cache.is_plain and self._trusts(path[: path.rfind("/") + 1], folder, cache):
+                keeps = False  # whatever leads into that folder is told by it
         elif is_whole and len(path) <= self._max_length and is_plain_url(path):  # as most links to other sites are
             verdict, url = self._judge_url(self._spelt(path))
         else:
@@ -251,18 +261,21 @@ class UrlAnalyzer:
         self._offer(verdict, href, base)
         return verdict, keeps
 
-    def _trust(self, above: str, folder: str, cache: LinkCache) -> None:
-        """Remember where an href leads up to its last slash, if plain names behind that are surely internal."""
-        if above in cache.sure or self._entries >= self._cache_entries:
-            return
+    def _trusts(self, above: str, folder: str, cache: LinkCache) -> bool:
+        """Tell whether plain names in a folder are surely internal, and remember it, and that an href leads there."""
         if folder not in self._sure_folders:
-            if self._judge_url(folder) != (_INTERNAL, folder):
-                return
+            if self._entries >= self._cache_entries or self._judge_url(folder) != (_INTERNAL, folder):
+                return False
             if self._shape is not None and not self._shape.allows_any_in(folder):
-                return
+                return False
             self._sure_folders.add(folder)
-        self._entries += 1
-        cache.sure[above] = folder
+            self._entries += 1
+        if self._known is None and above not in cache.sure:
+            if self._entries >= self._cache_entries:
+                return False
+            cache.sure[above] = folder
+            self._entries += 1
+        return True
 
     def _spelt(self, url: str) -> str:
         return url if self._steps is None or MARKS.search(url) is None else self._steps(url)
@@ -284,13 +297,22 @@ class UrlAnalyzer:
             return over, ""
         return (_INTERNAL if self._scope.contains(url) else _EXTERNAL), url
 
+    def _elsewhere_rules(self) -> ElsewhereRules | None:
+        """Return by what the compiled form tells external URLs, if that can be told by how they begin."""
+        if not isinstance(self._scope, PrefixRule) or not isinstance(self._aliases, dict):
+            return None
+        marks = () if self._steps is None else PARAMETER_MARKS
+        sorts = self._steps is not None and self._steps.sorts
+        limits = UrlLimits(maxsize, maxsize, maxsize) if self._limits is None else self._limits
+        return ElsewhereRules(self._scope.prefixes, self._aliases, marks, limits, sorts)
+
     def _new_cache(self, key: str, folder: str) -> LinkCache:
         root = origin(folder)
         encoding = key[: -len(folder)]
         number, in_origin = self._in_origins.setdefault(encoding + root, (len(self._in_origins), {}))
         is_plain = self._steps is None or MARKS.search(folder) is None
         cache = self._caches[key] = LinkCache(
-            folder, root + "/", is_plain, {}, len(self._caches), number, {}, in_origin
+            folder, root + "/", is_plain, len(self._caches), number, {}, {}, in_origin
         )
         self._entries += 1
         return cache
@@ -304,7 +326,7 @@ class UrlAnalyzer:
     def _forget(self) -> None:
         self._caches, self._in_origins = {}, {}
         self._resolved = {}
-        self._sure_folders = set()
+        self._sure_folders.clear()
         self._entries = 0
         self._known = None if self._compiled is None else self._compiled()
 

@@ -1,8 +1,10 @@
 """The look-up of a page's hrefs in what their party knows, compiled (`_lookup.c`) where that was built, else in Python.
 
 This is done for every link of a crawl, while about one in fifty has anything to be learned about. The compiled form
-takes the hrefs as bytes, asks the seen filter what is listed already, and makes strings only of what is new. Python
-looks up what it does not take (see `hrefs`), or all where nothing is compiled.
+takes the hrefs as bytes, asks the seen filter what is listed already, and makes strings only of what is new. It judges
+by itself plain hrefs that lead into a folder known to be internal as a whole, and plain URLs of other sites, so that
+one in 250 is left to be learned about. Python looks up what it does not take (see `hrefs`), or all where nothing is
+compiled.
 
 The compiled form keeps an external link only when it comes for the second time: most stand on one page alone. Of the
 newest that came once it keeps the bytes, so that few are learned twice.
@@ -15,6 +17,7 @@ from typing import NamedTuple, Protocol
 
 from scrawler.compiled import compiled_part
 from scrawler.urls.normalise import HTTP_SCHEMES, is_plain_name
+from scrawler.urls.traps import UrlLimits
 from scrawler.urls.verdict import Verdict
 
 CACHED_HREF = 256  # characters of an href that is remembered: longer ones hardly ever come again
@@ -31,11 +34,26 @@ class LinkCache(NamedTuple):
     folder: str  # the page's URL up to the last slash of its path
     root: str  # the URL of its origin, with a slash
     is_plain: bool  # whether no step changes a URL for the folder's sake
-    sure: dict[str, str]  # hrefs up to their last slash -> folder in which any plain name of a right type is internal
     folder_number: int
     origin_number: int
+    # Hrefs up to their last slash -> folder in which any plain name of a right type is internal. The compiled form
+    # resolves hrefs itself, and asks for that folder alone.
+    sure: dict[str, str]
     in_folder: dict[str, Known]
     in_origin: dict[str, Known]  # hrefs that mean the same in all folders of an origin
+
+
+class ElsewhereRules(NamedTuple):
+    """What must hold for a URL of another site to be external, spelt as it is but for the order of its query.
+
+    The compiled form judges plain URLs by these, and leaves to Python what may be anything else.
+    """
+
+    prefixes: tuple[str, ...]  # internal URLs begin with one of these
+    aliases: dict[str, str]  # it holds authorities that are known under another name
+    marks: tuple[str, ...]  # what a parameter begins with that a step may take out, in lower case
+    limits: UrlLimits
+    sorts: bool  # whether parameters are put in the order of their names
 
 
 class NameRules(NamedTuple):
@@ -43,6 +61,8 @@ class NameRules(NamedTuple):
 
     refused_types: Set[str]  # file extensions, lower case, without dot; a set or frozenset
     max_length: int  # bytes of a whole URL, at most
+    sure_folders: set[str]  # URLs of the folders that are internal as a whole, to the compiled form
+    elsewhere: ElsewhereRules | None = None
 
 
 # Internal URLs, distinct and in order, and how many links led to them; external ones likewise; the number of links to
@@ -58,7 +78,7 @@ class KnownLinks(Protocol):
         self,
         hrefs: bytes,
         is_page: bool,
-        cache: tuple[str, str, bool, dict[str, str], int, int],
+        cache: tuple[str, str, bool, int, int],
         rules: NameRules,
         room: int,
         learn: Learn,

@@ -33,7 +33,7 @@ _plain_path = re.compile(rf"(?:\./)?((?:\.\./){{0,100}}){_PLAIN_SEGMENTS}", re.A
 is_plain_name = re.compile(r"[\w~-][\w.~-]*|", re.ASCII).fullmatch  # it takes one such segment, or an empty text
 # A URL in which the standard finds nothing to do: a name that is no address and has no punycode to be checked, no port.
 is_plain_url = re.compile(
-    rf"https?://(?:(?!xn--)[a-z0-9-]+\.){{1,100}}[a-z]+/{_PLAIN_SEGMENTS}(?:\?[\w.~=&;%+/:,*!-]*)?", re.ASCII
+    rf"https?://(?:(?!xn--)[a-z0-9-]+\.){{1,100}}[a-z]+/{_PLAIN_SEGMENTS}(?:\?[\w.~=&;%+/:,*!@$()-]*)?", re.ASCII
 ).fullmatch
 _SHOWN = 40  # characters of a bad part that a message quotes
 

@@ -20,7 +20,7 @@ All of it applied twice is the same as once, and what comes out is normalised by
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from scrawler.urls.scope import authority, has_domain
 
@@ -60,10 +60,11 @@ _TRACKING_STARTS = ("utm_", "mtm_")
 
 # Most queries hold nothing of all that, which is seen at a glance for less than it costs to take them apart. The
 # question mark belongs to it: so each match begins with one of two characters, which alone are looked for at first.
-_MAY_BE_SESSION = re.compile(
-    rf"[?&](?:{'|'.join(sorted(_SESSIONS | _LONG_SESSIONS))}|aspsessionid|cftoken)", re.IGNORECASE
-)
-_MAY_BE_TRACKING = re.compile(rf"[?&](?:{'|'.join((*_TRACKING_STARTS, *sorted(_TRACKING)))})", re.IGNORECASE)
+_SESSION_MARKS = (*sorted(_SESSIONS | _LONG_SESSIONS), "aspsessionid", "cftoken")
+_TRACKING_MARKS = (*_TRACKING_STARTS, *sorted(_TRACKING))
+_MAY_BE_SESSION = re.compile(rf"[?&](?:{'|'.join(_SESSION_MARKS)})", re.IGNORECASE)
+_MAY_BE_TRACKING = re.compile(rf"[?&](?:{'|'.join(_TRACKING_MARKS)})", re.IGNORECASE)
+PARAMETER_MARKS = (*_SESSION_MARKS, *_TRACKING_MARKS)  # a parameter that no step takes out begins with none of these
 
 
 def percent_case(url: str) -> str:
@@ -153,16 +154,26 @@ _STEPS: dict[str, Step] = {
 }
 
 
-def make_steps(names: Collection[str]) -> Step | None:
-    """Return the steps of these names as one, for normalised URLs with one of the `MARKS`; None if it does nothing."""
-    chosen = [step for name, step in _STEPS.items() if name in names]
+class Steps:
+    """Some steps as one, for normalised URLs with one of the `MARKS`; `sorts` tells whether `sorted-query` is one."""
 
-    def spell(url: str) -> str:
-        for step in chosen:
+    __slots__ = ("_chosen", "sorts")
+
+    def __init__(self, chosen: Sequence[Step]) -> None:
+        self._chosen = tuple(chosen)
+        self.sorts = sorted_query in self._chosen
+
+    def __call__(self, url: str) -> str:
+        """Return how a URL is spelt."""
+        for step in self._chosen:
             url = step(url)
         return url
 
-    return spell if chosen else None
+
+def make_steps(names: Collection[str]) -> Steps | None:
+    """Return the steps of these names as one; None if it does nothing."""
+    chosen = [step for name, step in _STEPS.items() if name in names]
+    return Steps(chosen) if chosen else None
 
 
 def spellings(home: str) -> dict[str, str]:

@@ -29,6 +29,7 @@ TESTS = {
     "scrawler.tuples._quick": ["tests/unit/test_tuples.py"],
     "scrawler.urls._lookup": [
         "tests/unit/urls/test_urls_analyzer.py",
+        "tests/unit/urls/test_urls_elsewhere.py",
         "tests/unit/urls/test_urls_query.py",
         "tests/unit/core/test_crawl_known_links.py",
         "tests/unit/core/test_crawl_seen.py",

@@ -171,8 +171,8 @@ def test_links_in_bytes_read_as_strings() -> None:
     assert in_bytes(["x" * 1_000_000] * 20) is None, "copies of one long link take no memory as strings"
 
 
-FOLDER = LinkCache(HOME, HOME, True, {}, 0, 0, {}, {})[:6]
-RULES = NameRules(frozenset(), 2048)
+FOLDER = LinkCache(HOME, HOME, True, 0, 0, {}, {}, {})[:5]
+RULES = NameRules(frozenset(), 2048, set())
 
 
 @NOT_COMPILED
@@ -206,8 +206,8 @@ def test_what_is_wrong_with_what_is_learned_is_told() -> None:
 def test_the_first_link_of_all_may_have_no_folder_in_it() -> None:
     """Nothing is remembered before the empty text, for which a sanitizer wants a place as well."""
     assert COMPILED is not None
-    folder = (*FOLDER[:3], {"": HOME}, *FOLDER[4:])
-    found = COMPILED().look_up(b"x\0y", True, folder, RULES, 9, lambda href, path: (path, True), None)
+    rules = RULES._replace(sure_folders={HOME})
+    found = COMPILED().look_up(b"x\0y", True, FOLDER, rules, 9, lambda href, path: (path, True), None)
     assert found[:2] == ([HOME + "x", HOME + "y"], 2)
 
 
@@ -239,25 +239,25 @@ def test_a_look_up_whose_memory_fails_is_an_error_and_the_next_one_is_whole() ->
     known = [(urls[n] if n % 3 else (urls[n],)) if n % 5 else verdicts[n % 4] for n in range(40)]
     learned = {f"{'/' * (n % 2)}{n}": (known[n], n % 7 > 0) for n in range(40)}
     hrefs = "\0".join([*learned, *(f"s/{n}" for n in range(10))]).encode()
-    folder = (*FOLDER[:3], {"s/": HOME + "s/"}, *FOLDER[4:])
+    rules = RULES._replace(sure_folders={HOME + "s/"})
 
     def learn(href: str, path: str) -> Any:
         return learned[path]
 
-    whole = COMPILED().look_up(hrefs, True, folder, RULES, 99, learn, None)
+    whole = COMPILED().look_up(hrefs, True, FOLDER, rules, 99, learn, None)
     failed = done = 0
     while done < 10:
         links = COMPILED()
         memory.set_nomemory(failed, failed + 1)
         try:
-            links.look_up(hrefs, True, folder, RULES, 99, learn, None)
+            links.look_up(hrefs, True, FOLDER, rules, 99, learn, None)
             done += 1
         except MemoryError:
             done = 0
         finally:
             memory.remove_mem_hooks()
         failed += 1
-        again = links.look_up(hrefs, True, folder, RULES, 99, learn, None)
+        again = links.look_up(hrefs, True, FOLDER, rules, 99, learn, None)
         assert again[:6] == whole[:6], failed
         del links, again
     assert failed > 60
@@ -301,7 +301,7 @@ def test_thousands_of_links_in_any_order(room: int) -> None:
     for page in range(30):
         numbers = [chosen.randrange(2_000) for _ in range(200)]
         hrefs = [f"{'/' if number % 2 else ''}{'d/' * (number % 4)}{number}" for number in numbers]
-        folder = LinkCache(HOME, HOME, True, {}, page % 3, 0, {}, {})[:6]
+        folder = LinkCache(HOME, HOME, True, page % 3, 0, {}, {}, {})[:5]
         found = known.look_up("\0".join(hrefs).encode(), True, folder, RULES, room - remembered, learn, None)
         remembered += found[6]
         learned = [learn(href, href)[0] for href in hrefs]
