@@ -9,11 +9,12 @@ import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from scrawler.model.copies import Copies
 from scrawler.model.terms import Millis
+from scrawler.tuples.classes import dataclass
 
 _NAME = "copies.json"
 

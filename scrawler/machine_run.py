@@ -7,7 +7,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import partial
 from threading import Event, Lock
 from typing import Any
@@ -55,6 +54,7 @@ from scrawler.store.partitions import Partition
 from scrawler.store.pushed import PushedUrls
 from scrawler.store.revisits import Revisits
 from scrawler.threads import no_room, share_heap, start
+from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 from scrawler.upkeep import Upkeep
 from scrawler.urls.filters import UrlFilters

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+
+from scrawler.tuples.classes import NamedTuple
 
 _LONGEST_KNOWN = 256  # longer headers are not remembered
 _LONGEST = 8_192  # characters of all headers together; of longer ones the rest is not read

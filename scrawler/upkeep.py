@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from scrawler.archive.proof import WarcFile, open_warc
@@ -25,6 +25,7 @@ from scrawler.store.lost_rows import LostRows, TakenBack
 from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
+from scrawler.tuples.classes import dataclass
 from scrawler.urls.scope import site_key
 
 

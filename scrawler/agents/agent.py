@@ -14,7 +14,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from scrawler.agents.census import Census, Report
 from scrawler.agents.members import MembersFile
@@ -25,6 +24,7 @@ from scrawler.agents.views import Detector, View
 from scrawler.errors import StoreBusyError
 from scrawler.exchange.communicator import Arrival, Communicator, Delivery, Note, NoteBody, Receipt
 from scrawler.store.agents import KnownView, Mail
+from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 
 _SETTLE = 0.1  # seconds between two looks whether sites of another view are still here

@@ -8,7 +8,9 @@ between two askings nothing was sent, received or begun anywhere, nothing ever w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from scrawler.tuples.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

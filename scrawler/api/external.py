@@ -10,10 +10,10 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrawler.api.crawl import Crawl
 from scrawler.api.opened import OpenedCrawl
@@ -30,6 +30,7 @@ from scrawler.store.candidates import Candidates
 from scrawler.store.page_lists import PageFilter, PageLists
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
+from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.normalise import normalise
 
 _MOST_PAUSE = 60.0  # seconds for which a host is left alone that asks for more: nobody waits for a check for hours

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
 from scrawler.store.seeds import SeedView
+from scrawler.tuples.classes import dataclass
 
 Word = TypeVar("Word", bound=StrEnum)
 

@@ -15,7 +15,6 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from weakref import WeakSet
 
@@ -29,6 +28,7 @@ from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.supervisor import Supervisor
 from scrawler.telling.telling import Telling
 from scrawler.threads import start
+from scrawler.tuples.classes import dataclass
 from scrawler.units import parse_seconds
 
 _LONGEST_AGO = 1e9  # seconds, 30 years: nothing of a crawl is older

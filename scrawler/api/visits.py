@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from scrawler.api.opened import OpenedCrawl
@@ -12,6 +11,7 @@ from scrawler.errors import SettingsError
 from scrawler.insight.contents import asked_for
 from scrawler.model.visits import ChangeKind
 from scrawler.store.changes import Changes, ChangeView, RoundView
+from scrawler.tuples.classes import dataclass
 
 _MOST_IN_FEED = 1_000
 

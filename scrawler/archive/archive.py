@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from scrawler.archive.record import Exchange, RecordRef
+from scrawler.tuples.classes import NamedTuple
 
 
 class UnrecordableError(Exception):

@@ -12,14 +12,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha1
 from os import urandom
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from scrawler.compiled import compiled_part
 from scrawler.model.terms import Millis
+from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.tuples.quick import quick
 
 Truncation = Literal["", "length", "time", "disconnect"]

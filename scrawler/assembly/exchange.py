@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from scrawler.core.machine.crew import Crew, look_again
@@ -22,6 +21,7 @@ from scrawler.settings.kinds import SHARED_SECRET_LENGTH
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
 from scrawler.store.outboxes import MachineOutbox
+from scrawler.tuples.classes import dataclass
 
 _NEEDED = {"tcp": "zmq", "amqp": "kombu", "amqps": "kombu", "redis": "redis", "rediss": "redis"}
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from scrawler.agents.partition import AgentPartition
 from scrawler.core.clock import DatabaseClock
 from scrawler.model.partitions import PartitionKind
@@ -22,6 +20,7 @@ from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
 from scrawler.store.slow import SlowSeeds
 from scrawler.store.suspects import Suspects
+from scrawler.tuples.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

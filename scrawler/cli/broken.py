@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from scrawler.insight.checked import SeedsChecked
 from scrawler.insight.html import html_page
 from scrawler.insight.sections import Report, Section, Table
 from scrawler.settings import Settings, crawl_title
+from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import threading
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -47,6 +46,7 @@ from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.signals import heeds_hangups
 from scrawler.supervisor.supervisor import Supervisor
 from scrawler.telling.telling import Telling
+from scrawler.tuples.classes import dataclass
 from scrawler.units import counted, human_bytes
 
 _SECOND_SIGNAL_CODE = 130

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 from unicodedata import category, combining, east_asian_width
 
 import click
@@ -17,6 +17,7 @@ import click
 from scrawler.dates import iso_date
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.json_text import UNSAFE, escaped_mark, json_line
+from scrawler.tuples.classes import NamedTuple
 
 Row = Mapping[str, Any]
 _TEXT = "text"  # the form for people

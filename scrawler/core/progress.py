@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from scrawler.fetch.downloader import Response
 from scrawler.model.copies import Copies
 from scrawler.model.results import NO_ERROR, Result
+from scrawler.tuples.classes import dataclass
 
 
 @dataclass(slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import field
+from typing import Any, Protocol
 
 from scrawler.extract.simhash import Fingerprint
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 DEEP_HTML = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
 PARSER_FAILED = "parser-failed"  # the note of a page that the parser failed at, and was scanned instead

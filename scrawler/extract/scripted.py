@@ -5,13 +5,12 @@ It takes a tree, and is asked of single pages, for people who wonder why no link
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from scrawler.extract.beginning import beginning
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
+from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
 
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value

@@ -11,10 +11,11 @@ Python. The skeleton of its text costs 5 us, and tells most pages that are no co
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrawler.compiled import compiled_part
 from scrawler.extract import plain_simhash
+from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 
 NEAR = 6  # near copies differ in so many bits at most

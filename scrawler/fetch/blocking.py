@@ -7,7 +7,7 @@ import ssl
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from time import monotonic, time
 from typing import Any
@@ -21,6 +21,7 @@ from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
 from scrawler.model.results import Result
+from scrawler.tuples.classes import dataclass
 
 _MOST_WAYS = 1_000  # ways of asking a host that are kept
 # What it is called when a connection ends before anything was answered; urllib3 takes a proxy that ends one for lost.

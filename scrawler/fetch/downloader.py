@@ -8,9 +8,9 @@ a `wait` while it is `ready`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from scrawler.faults import Fault
 from scrawler.fetch.given import GivenCookies
@@ -18,6 +18,7 @@ from scrawler.mime import media_type
 from scrawler.model.proxy import Proxy
 from scrawler.model.results import Result
 from scrawler.model.terms import Millis
+from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.tuples.quick import quick
 from scrawler.urls.scope import origin
 

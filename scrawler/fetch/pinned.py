@@ -7,7 +7,7 @@ import io
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from time import monotonic
 from typing import Any, cast
@@ -20,6 +20,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from scrawler.fetch import socks, wire
 from scrawler.fetch.downloader import FetchLimits
 from scrawler.model.proxy import Proxy
+from scrawler.tuples.classes import dataclass
 
 PIECE = 64 * 1024  # bytes of a body that are read at a time
 _FRAMING = (b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection")

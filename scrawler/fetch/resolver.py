@@ -7,7 +7,6 @@ import socket
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from time import monotonic
 
@@ -15,6 +14,7 @@ from scrawler.errors import StartError
 from scrawler.fetch import guard
 from scrawler.model.results import Result
 from scrawler.threads import start
+from scrawler.tuples.classes import dataclass
 
 _NEVER = math.inf
 _NEGATIVE_TTL = 60.0  # seconds for which it is known that there is no such name: there may be one soon

@@ -8,9 +8,10 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
-from typing import NamedTuple
+
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 MAX_ROBOTS = 500 * 1024  # bytes read of a robots.txt (RFC 9309, 2.5)
 _MAX_SITEMAPS = 1000

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
-from typing import NamedTuple
 
 from scrawler.compiled import compiled_part
 from scrawler.fetch.downloader import FetchLimits, Protocols, Request, Response
@@ -14,6 +13,7 @@ from scrawler.fetch.given import MASK
 from scrawler.fetch.suites import iana_name
 from scrawler.mime import media_type
 from scrawler.model.results import Result
+from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 from scrawler.urls.ports import is_refused_port
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from scrawler.errors import escaped
 from scrawler.model.terms import Millis
+from scrawler.tuples.classes import dataclass
 
 WAITING = "waiting"  # it is listed, and its turn comes
 LEFT_OUT = "left-out"  # it is listed, but its seed ended before its turn

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import unquote
 
@@ -28,6 +28,7 @@ from scrawler.store.engine import Database
 from scrawler.store.page_lists import Last, PageFilter, PageLists, PageView
 from scrawler.store.pages import Pages
 from scrawler.store.rows import sliced
+from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 
 # What stands in the way of everybody who follows a link. What the crawl itself refuses (robots.txt, private addresses,

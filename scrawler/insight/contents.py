@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -39,6 +38,7 @@ from scrawler.store.earlier import absolute, open_earlier
 from scrawler.store.engine import Database, Waiting
 from scrawler.store.machines import Machines
 from scrawler.store.traces import Traces
+from scrawler.tuples.classes import dataclass
 
 RENDERED_TYPE = "text/html; charset=utf-8"  # of what a browser has made of a page
 _WINDOWS = (1 << 16, 1 << 20, 16 << 20)  # bytes before a page's record that are looked through for that, one by one

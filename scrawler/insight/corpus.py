@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrawler.errors import RecordsLostError, SettingsError
 from scrawler.extract.beginning import beginning
@@ -27,6 +26,7 @@ from scrawler.model.results import Result
 from scrawler.seeds.table_files import Column, Kind
 from scrawler.store.engine import Database
 from scrawler.store.page_lists import Last, PageFilter, PageLists, PageView
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 _HTML = ("text/html", "application/xhtml+xml")
 _PLAIN = "text/plain"

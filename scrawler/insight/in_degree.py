@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from scrawler.errors import NotCrawledError, RecordsLostError
 from scrawler.insight.contents import PageReader
@@ -19,6 +18,7 @@ from scrawler.model.terms import url_hash
 from scrawler.revisit.importance import MOST_RANKS, by_links
 from scrawler.store.engine import Database
 from scrawler.store.page_lists import Last, PageFilter, PageLists
+from scrawler.tuples.classes import dataclass
 
 _LEADING = (Result.FETCHED.value, Result.REDIRECT.value, Result.TOO_LARGE.value)  # these may lead to other URLs
 _ANSWERED = (*_LEADING, Result.HTTP_ERROR.value)  # a visit with another result says nothing of what is there

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from scrawler.assembly.parts import make_filters, product_token
 from scrawler.assembly.urls import url_limits
@@ -20,6 +19,7 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings import Settings
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
+from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 from scrawler.urls.refusals import words_for
 from scrawler.urls.scope import origin, scope_of, site_key

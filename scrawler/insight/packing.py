@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -34,6 +33,7 @@ from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
 from scrawler.store.page_lists import PageFilter, PageLists
 from scrawler.store.pages import Pages
+from scrawler.tuples.classes import dataclass
 
 _READ = 1 << 20
 

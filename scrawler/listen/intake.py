@@ -9,7 +9,6 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from scrawler.listen.proof import Proof
@@ -17,6 +16,7 @@ from scrawler.listen.proofs import KeyFiles
 from scrawler.model.scope import Scope
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.pushes import KnownSite, Pushes
+from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, site_key
 

@@ -11,7 +11,6 @@ import hmac
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from dns.exception import DNSException
 from dns.resolver import Resolver as DnsResolver
@@ -21,6 +20,7 @@ from scrawler.listen.intake import MOST_URLS, Intake, Reply, digest_of
 from scrawler.model.windows import SHORTEST, Window, read_window
 from scrawler.store.owners import Owner, Owners, SiteReport
 from scrawler.store.pushes import KnownSite
+from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, origin
 

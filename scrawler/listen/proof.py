@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrawler.listen.asker import Answer
+from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, folder_of, origin
 

@@ -11,13 +11,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
 
 from scrawler.errors import StoreError, message_of
 from scrawler.listen.asker import Answer, Asker
 from scrawler.listen.proof import Proof
 from scrawler.listen.proof_queue import ProofQueue, Wanted
 from scrawler.store.pushes import KnownSite
+from scrawler.tuples.classes import NamedTuple
 
 _HOLDS = 86_400.0  # seconds
 _FAILS = 600.0

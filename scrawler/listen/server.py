@@ -7,7 +7,6 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, cast
 
@@ -33,6 +32,7 @@ from scrawler.store.owners import Owners
 from scrawler.store.pushes import BEAT_EVERY, Pushes
 from scrawler.store.subscriptions import Subscriptions
 from scrawler.threads import start
+from scrawler.tuples.classes import dataclass
 
 _CONNECTIONS = 512
 _OF_AN_ADDRESS = 32  # connections, unless it is a proxy that is trusted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.robots import RobotsRecord, RobotsRow
@@ -22,6 +21,7 @@ from scrawler.model.rows import (
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import UrlChange, UrlState
+from scrawler.tuples.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ In lane -10 - n stands what promises more than others, at level n, and in lane -
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import NamedTuple
+
+from scrawler.tuples.classes import NamedTuple
 
 CHUNK_ENTRIES = 128  # a full chunk has so many; those that programs for schema 2 wrote have more
 

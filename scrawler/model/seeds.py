@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
 from operator import attrgetter
+
+from scrawler.tuples.classes import dataclass
 
 
 class SeedState(StrEnum):

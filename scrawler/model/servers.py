@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from scrawler.model.terms import Millis
+from scrawler.tuples.classes import NamedTuple
 
 
 class Slot(NamedTuple):

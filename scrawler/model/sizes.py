@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from scrawler.tuples.classes import NamedTuple
 
 
 class SizedSite(NamedTuple):

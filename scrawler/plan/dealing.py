@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Event, RLock
 
 from scrawler.core.distribution.competition import FreeCompetition
@@ -16,6 +16,7 @@ from scrawler.plan.contention import processor_wait
 from scrawler.plan.progress import Bound, Progress
 from scrawler.plan.rules import COMPETITIONS, PlanRules
 from scrawler.plan.site import SiteRun
+from scrawler.tuples.classes import dataclass
 
 _TOLERANCE = 0.02  # the processor's use may be off by this share before waits are computed anew
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from heapq import nlargest
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrawler.plan.inputs import Inputs
 from scrawler.plan.progress import Bound
 from scrawler.plan.rules import PlannedSite, PlanRules
 from scrawler.plan.simulation import Run, simulate
+from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted
 
 SHARES = (0.5, 0.9, 0.97, 0.99)  # it is told when these shares of all seeds are done

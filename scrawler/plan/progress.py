@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from enum import StrEnum
-from typing import NamedTuple
+
+from scrawler.tuples.classes import NamedTuple
 
 _POINTS = 2_000  # so many points are kept at most
 

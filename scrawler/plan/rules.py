@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heappop, heappush
 from math import inf, log, sqrt
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrawler.core.distribution.competition import FreeCompetition, HandCompetition, SingleCompetition
 from scrawler.errors import SettingsError
 from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.settings import Settings
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 # Seconds of one core, measured on pages of 14 KB of the synthetic web, 40 sites of 200 pages without delay, and 1,500
 # sites of one page; the parts differ by what parses a page.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
-from typing import NamedTuple
 
 from scrawler.plan.agenda import Agenda
 from scrawler.plan.dealing import PlannedMachine, Pool
 from scrawler.plan.progress import Bound, Point, Progress
 from scrawler.plan.rules import PlannedSite, PlanRules
 from scrawler.plan.site import SiteRun
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 
 class Look(NamedTuple):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from scrawler.model.terms import Millis
 from scrawler.revisit.estimator import UNKNOWN, Gamma
 from scrawler.revisit.policy import Bounds, Demand
 from scrawler.revisit.schedule import Policy, Visited, next_visit
+from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import parse_seconds
 
 POLICIES = ("off", *(str(policy) for policy in Policy))

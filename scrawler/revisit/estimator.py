@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from scrawler.tuples.classes import NamedTuple
 
 DAY_S = 86_400.0
 YEAR_S = 365.25 * DAY_S

@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from scrawler.model.visits import UrlState
 from scrawler.revisit.demand import cell_of, is_shared, kind_of
 from scrawler.revisit.due import RevisitPolicy
 from scrawler.revisit.estimator import Checks, SiteRates, estimate, moments_of
 from scrawler.revisit.policy import Demand
+from scrawler.tuples.classes import NamedTuple
 
 _PACKED = struct.Struct("<4d")
 _NOTHING = SiteRates()

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+from scrawler.tuples.classes import NamedTuple
 
 _SMALL = 1e-4  # exponents below which a series is more exact than the closed form
 _STEPS = 200

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
 
 from scrawler.revisit.estimator import DAY_S
 from scrawler.revisit.policy import Demand, freshness
+from scrawler.tuples.classes import NamedTuple
 
 
 class Policy(StrEnum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from scrawler.dates import mail_date
 from scrawler.model.results import PageFlag, Result
@@ -13,6 +12,7 @@ from scrawler.model.visits import NEVER, ChangeKind, UrlChange, UrlState, is_sam
 from scrawler.revisit.change import same_text
 from scrawler.revisit.due import RevisitPolicy, Seen
 from scrawler.revisit.learning import Learned, SiteLearning
+from scrawler.tuples.classes import NamedTuple
 
 GONE = (404, 410)
 _PERMANENT = (301, 308)

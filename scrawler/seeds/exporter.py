@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
@@ -20,6 +19,7 @@ from scrawler.store.page_lists import PageFilter, PageLists, PageView
 from scrawler.store.pages import PageLine, Pages
 from scrawler.store.seeds import SeedLine, Seeds
 from scrawler.store.traces import Traces
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 
 class UrlKind(StrEnum):

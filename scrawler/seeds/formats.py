@@ -8,13 +8,14 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrawler.errors import InputError
 from scrawler.revisit.due import wrong_column
 from scrawler.seeds.exporter import ExportRow, UrlKind
 from scrawler.seeds.files import Format
 from scrawler.store.bulk import LONGEST_TEXT
+from scrawler.tuples.classes import NamedTuple
 
 LINE_LIMIT = 1 << 20  # bytes; a longer line is invalid, whatever the format
 LONGEST_COLUMNS = LONGEST_TEXT  # characters of the JSON of all further columns of a seed

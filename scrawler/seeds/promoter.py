@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from scrawler.model.exchange import Mode
 from scrawler.model.scope import Scope
 from scrawler.store.boundary import CrawlBoundary
@@ -11,6 +9,7 @@ from scrawler.store.candidates import Candidates
 from scrawler.store.engine import Database
 from scrawler.store.outbox import ByMode
 from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.boundary import BoundaryRule
 from scrawler.urls.scope import site_key
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -37,6 +37,7 @@ from scrawler.serving.engines import engine_for
 from scrawler.serving.scanner import RowPage
 from scrawler.serving.tables import PublishedDatabase, PublishedTable, TablesError
 from scrawler.serving.values import bytes_of, is_broken, millis, plain, read_as, segment, shown
+from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
 
 _ROWS = 500  # that are read at a time

@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from scrawler.serving.catalogue import Catalogue, CatalogueWriter, Found, Resource
 from scrawler.serving.folder import FileInFolder, Folder, FolderError, stamp_of
+from scrawler.tuples.classes import NamedTuple
 
 _BATCH = 250  # resources of a transaction
 _BLOCK = 1 << 20

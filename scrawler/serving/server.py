@@ -7,7 +7,7 @@ import ssl
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -16,6 +16,7 @@ from scrawler.errors import ScrawlerError
 from scrawler.inbound.connections import HEAD_BYTES, HEAD_S, WRITE_S, OpenConnections, limited_protocol
 from scrawler.inbound.sockets import CountedSocket, bound
 from scrawler.serving.scanner import Scanner
+from scrawler.tuples.classes import NamedTuple
 
 log = logging.getLogger(__name__)
 

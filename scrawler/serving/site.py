@@ -9,7 +9,6 @@ import re
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from scrawler.serving import dumps
@@ -20,6 +19,7 @@ from scrawler.serving.lists import FOLDER, WELL_KNOWN, Lists
 from scrawler.serving.ranges import UNSATISFIABLE, Part, http_date, is_unchanged, wanted_part
 from scrawler.serving.rows import RowError, Rows
 from scrawler.serving.templates import PageError, Templates
+from scrawler.tuples.classes import NamedTuple
 
 _XML = "application/xml"
 _HTML = "text/html; charset=utf-8"

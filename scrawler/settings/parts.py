@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -18,6 +18,7 @@ from scrawler.plugins import PartKind
 from scrawler.settings.crawl import CrawlSettings
 from scrawler.settings.kinds import ByHost, PartNames, read_header
 from scrawler.settings.sites import SiteTableError, is_of_many, named_tables, read_pattern
+from scrawler.tuples.classes import NamedTuple
 
 _OF_HOST = {"of": "host"}  # the context of a value that stands in the table of a host
 _CLASSIC = {"downloader": "requests", "extractor": "html5lib", "seen": "pybloom"}

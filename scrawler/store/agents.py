@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, and_, func, insert, or_, select, update
 
@@ -33,6 +33,7 @@ from scrawler.store.partitions import Partition
 from scrawler.store.rows import AnyRow, in_order_of_id, inserting_new, sliced
 from scrawler.store.sites import lock_sites
 from scrawler.store.tables import candidate, inbox, machine, seed, site, slot_table
+from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 
 _PAGE = 2_000  # rows that one query reads

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, cast, literal, select, true, update
 from sqlalchemy import func as sql
@@ -13,6 +12,7 @@ from scrawler.model.terms import url_hash as hash_of
 from scrawler.store.engine import Database, plain_rows
 from scrawler.store.rows import AnySelect, greatest_bytes, sliced
 from scrawler.store.tables import candidate, seed
+from scrawler.tuples.classes import NamedTuple
 
 _MERGED = 2_000  # URLs held in memory at a time
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import and_, or_, select
 from sqlalchemy import func as sql
@@ -16,6 +16,7 @@ from scrawler.store.engine import Database
 from scrawler.store.frontier import state_of
 from scrawler.store.rows import AnySelect, sliced
 from scrawler.store.tables import SEED_COUNTS, page, seed, seed_round, url_change, url_state
+from scrawler.tuples.classes import NamedTuple
 
 _READ = 1_000  # rows held in memory at a time
 _MOST = 1_000  # visits to a URL that are looked at

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +19,7 @@ from scrawler.store.faults import read_json
 from scrawler.store.overview import LIVING, is_silent
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, machine
+from scrawler.tuples.classes import dataclass
 
 _SITES = "sites"  # the key of the settings of single hosts
 EMPTY: Mapping[str, Mapping[str, Any]] = MappingProxyType({})

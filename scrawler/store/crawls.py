@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -19,6 +18,7 @@ from scrawler.store.faults import read_json
 from scrawler.store.rows import inserted_id, inserting_new
 from scrawler.store.sites import ensure_sites
 from scrawler.store.tables import crawl, run, seed, site
+from scrawler.tuples.classes import dataclass
 
 _THE_CRAWL = 1
 _REKEYED = 2_000  # seeds held in memory at a time

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 from sqlalchemy import select
@@ -21,6 +20,7 @@ from scrawler.store.engines import parsed_url
 from scrawler.store.machines import Machines
 from scrawler.store.tables import crawl, loss, page, seed, site
 from scrawler.store.traces import Traces
+from scrawler.tuples.classes import NamedTuple
 
 _SQLITE = "sqlite:///"
 _ROWS = 1_000  # page rows held in memory at a time

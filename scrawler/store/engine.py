@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from scrawler.store.engines import engines_for, parsed_url
 from scrawler.store.faults import mapped
 from scrawler.store.migrations import check_columns, check_version, migrate
 from scrawler.store.rows import AnyRow, AnySelect
+from scrawler.tuples.classes import dataclass
 
 T = TypeVar("T")
 

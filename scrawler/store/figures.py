@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, literal_column, select
 
@@ -18,6 +16,7 @@ from scrawler.store.overview import LIVING, held_by_thread, is_silent
 from scrawler.store.reports import Reports
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import machine, machine_statistics
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 
 @dataclass(frozen=True, slots=True)

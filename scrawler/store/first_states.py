@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
 
@@ -24,6 +23,7 @@ from scrawler.store.engine import Database
 from scrawler.store.relisting import sites_in_work
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import page, seed, url_state
+from scrawler.tuples.classes import NamedTuple
 
 _ROWS = 1_000  # rows of one transaction
 _PAGE = [page.c[name] for name in PageRow._fields]

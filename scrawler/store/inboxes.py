@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from sqlalchemy import Connection, or_, select, update
 from sqlalchemy import case as sql_case
@@ -33,6 +32,7 @@ from scrawler.store.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.sites import lock_sites, wake_sites
 from scrawler.store.tables import inbox, lane, machine, outbox, page, seed, site, url_state
+from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 
 PUSHED = 2  # value of inbox.guest: somebody else has sent it, and it comes before all others

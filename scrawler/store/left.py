@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, literal, literal_column, or_, select
 from sqlalchemy import func as sql
@@ -17,6 +16,7 @@ from scrawler.store.engine import Database
 from scrawler.store.overview import LIVING, is_over
 from scrawler.store.sizes import SeedSize, sized
 from scrawler.store.tables import machine, page, robots, seed, site
+from scrawler.tuples.classes import NamedTuple
 
 _SITES = 5_000  # sites that are read
 _LARGEST = 50  # seeds in work, those with the most left, whose sites are always among them

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, case, delete, insert, select, update
 from sqlalchemy import func as sql
@@ -14,6 +12,7 @@ from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import sliced
 from scrawler.store.tables import loss
 from scrawler.store.vain import VainRevisits
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 _REVISITS = case((loss.c.revisits == UNCOUNTED, 0), else_=loss.c.revisits)
 

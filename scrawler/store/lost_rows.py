@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from typing import NamedTuple
 
 from sqlalchemy import Connection, Select, delete, select, update
 
@@ -25,6 +24,7 @@ from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import machine, orphan, page, robots, robots_record, seed, site
 from scrawler.store.vain import BY_PLACE, VainRevisits
+from scrawler.tuples.classes import NamedTuple
 
 _PLACES = 200  # rows of one transaction
 _COLUMNS = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -47,6 +46,7 @@ from scrawler.store.processes import identify, runs
 from scrawler.store.rows import AnyRow, inserted_id, inserting_new
 from scrawler.store.seeds import Seeds
 from scrawler.store.tables import crawl, machine, machine_statistics, run, thread_statistics
+from scrawler.tuples.classes import NamedTuple
 
 SAMPLE_EVERY: Millis = 10_000  # a machine writes a row of statistics so often
 

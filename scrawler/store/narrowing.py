@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from itertools import islice
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, select
 
 from scrawler.partition.maps import OwnerMap, SlotMap
 from scrawler.store.sites import Open, open_sites
 from scrawler.store.tables import site
+from scrawler.tuples.classes import NamedTuple
 
 _PAGE = 2_000  # sites that one query reads
 _PAGES = 10  # queries of one look at one source

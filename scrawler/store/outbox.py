@@ -12,7 +12,7 @@ ever write the same row, and `why` knows who has sent a URL.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from sqlalchemy import Connection, select, tuple_
 
@@ -27,6 +27,7 @@ from scrawler.store.externals import AsCandidates
 from scrawler.store.outboxes import owners
 from scrawler.store.rows import sliced
 from scrawler.store.tables import candidate, inbox, outbox, seed
+from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 
 KEPT, PROMOTED, SENT, FOR_GUESTS = 0, 1, 2, 3  # values of candidate.promoted

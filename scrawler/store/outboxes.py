@@ -9,7 +9,6 @@ durable somewhere at any moment.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy import func as sql
@@ -18,6 +17,7 @@ from scrawler.store.engine import Database
 from scrawler.store.overview import LIVING
 from scrawler.store.rows import sliced
 from scrawler.store.tables import inbox, machine, outbox, site
+from scrawler.tuples.classes import NamedTuple
 
 _LONGEST_ID = 19  # digits of a machine's number
 _AT_A_TIME = 1_000  # rows that one transaction moves

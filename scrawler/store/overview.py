@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, literal_column, select, true
 from sqlalchemy import func as sql
@@ -15,6 +14,7 @@ from scrawler.model.terms import Millis
 from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow, in_state
 from scrawler.store.tables import crawl, machine, machine_statistics, seed, site, thread_statistics
+from scrawler.tuples.classes import dataclass
 
 LIVING = (MachineState.RUNNING.value, MachineState.PAUSED.value, MachineState.STOPPING.value)
 _RATE_SPAN = 60_000  # milliseconds over which a rate is taken

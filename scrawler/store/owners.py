@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy import func as sql
@@ -15,6 +13,7 @@ from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import AnyRow, sliced, window_of
 from scrawler.store.tables import page, pushed, seed, site, site_owner, submission
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 _KEPT = 1_000  # URLs that an owner has submitted which are remembered
 _SHOWN = 200  # URLs on a page

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, case, false, or_, select
 
@@ -15,6 +14,7 @@ from scrawler.model.rows import PageRow
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnySelect, sliced
 from scrawler.store.tables import page, relation, seed, seed_round
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 _READ = 1_000  # rows held in memory at a time
 _LOOKED_AT = 100_000  # rows that are read in the search for a few

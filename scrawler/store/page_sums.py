@@ -10,7 +10,6 @@ made of the rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -37,6 +36,7 @@ from scrawler.store.engine import Database
 from scrawler.store.periods import Periods, committed_periods, is_outside, period_of, periods_between
 from scrawler.store.rows import AnySelect
 from scrawler.store.tables import page as page_table
+from scrawler.tuples.classes import NamedTuple
 
 DEEPEST = 100  # deeper pages count as of this depth
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)  # upper bounds of bytes, exclusive

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
 
@@ -20,6 +19,7 @@ from scrawler.partition.slots import NOBODY, assigned, next_taken, without
 from scrawler.store.engine import Database
 from scrawler.store.rows import inserting_new
 from scrawler.store.tables import slot_table
+from scrawler.tuples.classes import NamedTuple
 
 _TRIES = 20  # of a change that others come before
 

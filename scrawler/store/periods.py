@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, select
 from sqlalchemy import literal_column as number
@@ -11,6 +10,7 @@ from sqlalchemy import literal_column as number
 from scrawler.model.terms import Millis
 from scrawler.store.rows import AnySelect
 from scrawler.store.tables import page
+from scrawler.tuples.classes import NamedTuple
 
 MOST_PERIODS = 40
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000

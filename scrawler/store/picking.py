@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, insert, or_, select, update
 from sqlalchemy import case as sql_case
@@ -27,6 +27,7 @@ from scrawler.store.relisting import let_go_on, sites_in_work
 from scrawler.store.revisits import Order
 from scrawler.store.rows import inserted_id, sliced
 from scrawler.store.tables import candidate, crawl, inbox, lane, metadata, orphan, outbox, page, promotion, seed, site
+from scrawler.tuples.classes import NamedTuple
 
 _SEEDS = 200  # of one transaction
 _ROWS = 1_000  # of one transaction

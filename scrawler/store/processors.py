@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlalchemy import Connection, select, update
 
@@ -13,6 +13,7 @@ from scrawler.store.committed import Place
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow, inserting_new
 from scrawler.store.tables import processor
+from scrawler.tuples.classes import dataclass
 
 _START = Place()
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select, update
 
@@ -28,6 +27,7 @@ from scrawler.store.relisting import sites_in_work
 from scrawler.store.revisits import Revisits, begin_round
 from scrawler.store.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.tables import inbox, machine, page, push_tally, pushed, seed, site, url_state
+from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import scope_of
 
 DAY: Millis = 86_400_000

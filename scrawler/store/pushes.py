@@ -8,11 +8,9 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy import func as sql
@@ -28,6 +26,7 @@ from scrawler.store.processes import identify, runs
 from scrawler.store.pushed import DAY
 from scrawler.store.rows import HOME_URL, AnyRow, sliced, window_of
 from scrawler.store.tables import listener, push_key, push_tally, pushed, seed, site
+from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.scope import scope_of
 
 BEAT_EVERY = 5.0  # seconds between two signs of life

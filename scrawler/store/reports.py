@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, literal, select, union_all
 from sqlalchemy import func as sql
@@ -31,6 +31,7 @@ from scrawler.store.tables import (
     site,
     sitemap_url,
 )
+from scrawler.tuples.classes import NamedTuple
 
 PARTIES = (1, 2, 10, 100, 1_000, 10_000, 100_000)  # upper bounds of the pages of a site, exclusive
 _VERDICTS_READ = 50_000  # seeds held in memory at a time; the more, the more of them have the same verdicts

@@ -14,7 +14,6 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, false, or_, select, update
 from sqlalchemy import func as sql
@@ -27,6 +26,7 @@ from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, in_order_of_id, sliced
 from scrawler.store.tables import orphan, page, rejection, seed
+from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.verdict import Verdict
 
 LIMITS = (EndReason.MAX_PAGES, EndReason.MAX_BYTES, EndReason.MAX_TIME, EndReason.MAX_DEPTH)

@@ -13,7 +13,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, case, insert, or_, select, update
 from sqlalchemy import func as sql
@@ -36,6 +36,7 @@ from scrawler.store.seeds import columns_of
 from scrawler.store.sitemap_words import may_spare, sort_by_words
 from scrawler.store.tables import SEED_COUNTS, crawl, lane, seed, seed_round, site, url_state
 from scrawler.store.visit_budget import Purse
+from scrawler.tuples.classes import NamedTuple
 
 _SEEDS = 200  # seeds that are looked at together
 _ROWS = 1_000  # URLs of one transaction, and of one chunk at most

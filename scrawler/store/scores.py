@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import func as sql
 from sqlalchemy import select
@@ -14,6 +14,7 @@ from scrawler.store.candidates import Candidates
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnySelect, bytes_literals, sliced
 from scrawler.store.tables import page, seed, url_state
+from scrawler.tuples.classes import NamedTuple
 
 _READ = 5_000  # seeds of one query
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, select, true
 from sqlalchemy import func as sql
@@ -11,6 +11,7 @@ from sqlalchemy import func as sql
 from scrawler.model.rows import SearchQueryRow
 from scrawler.store.engine import Database
 from scrawler.store.tables import page, search, search_query, seed
+from scrawler.tuples.classes import NamedTuple
 
 _LONGEST_WAY = 20  # pages between a URL and the query that led to it
 _SHOWN = 20  # queries of a report

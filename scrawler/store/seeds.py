@@ -6,10 +6,9 @@ import json
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, select
 from sqlalchemy import func as sql
@@ -24,6 +23,7 @@ from scrawler.store.overview import LIVING
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, bytes_literals, in_order_of_id, seed_of, sliced
 from scrawler.store.sites import ensure_sites, lock_and_wake_sites
 from scrawler.store.tables import machine, seed, site
+from scrawler.tuples.classes import NamedTuple, dataclass
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from time import monotonic
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, literal_column, select
 
@@ -25,6 +24,7 @@ from scrawler.store.engine import Database, database_time
 from scrawler.store.overview import LIVING
 from scrawler.store.rows import sliced
 from scrawler.store.tables import machine, server, server_place
+from scrawler.tuples.classes import NamedTuple
 
 _ANYWHERE = ""  # the address under which a machine notes that it lives alone
 _NOBODY = 0  # machine id of the row that all lock first, so that they go one at a time; its share is the version

@@ -8,7 +8,6 @@ asked first, or be left out of a round until its longest time between two visits
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -21,6 +20,7 @@ from scrawler.revisit.schedule import Policy
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import site, sitemap_trust, sitemap_url, url_state
+from scrawler.tuples.classes import NamedTuple
 
 _COUNTS = ("newer_right", "newer_wrong", "older_right", "older_wrong", "changefreq_right", "changefreq_wrong")
 _THOUSAND = 1_000

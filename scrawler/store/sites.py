@@ -7,7 +7,6 @@ lets go of a site: so none ends as done while it has a seed to crawl.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, update
 from sqlalchemy import case as sql_case
@@ -23,6 +22,7 @@ from scrawler.store.bulk import BulkInsert
 from scrawler.store.locking import skips_locked
 from scrawler.store.rows import AnyRow, AnySelect, bytes_literals, in_state, sliced
 from scrawler.store.tables import machine, seed, site
+from scrawler.tuples.classes import NamedTuple
 
 GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)
 _WOKEN = 500  # sites that rest which one claim wakes

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from math import sqrt
-from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 from sqlalchemy import func as sql
@@ -15,6 +14,7 @@ from scrawler.model.seeds import SeedState
 from scrawler.model.sizes import SizedSite
 from scrawler.store.engine import Database
 from scrawler.store.tables import page, robots, seed, site
+from scrawler.tuples.classes import NamedTuple
 
 _SITES_READ = 2_000  # sites that are read at a time
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 
@@ -17,6 +16,7 @@ from scrawler.store.engine import Database, database_time
 from scrawler.store.overview import MachineView
 from scrawler.store.processes import identify, runs
 from scrawler.store.tables import crawl
+from scrawler.tuples.classes import dataclass
 
 # A machine that has not come after so long will not come: it has failed, or its host's command was ended.
 LONGEST: Millis = 60_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -11,6 +11,7 @@ from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import subscription
+from scrawler.tuples.classes import NamedTuple
 
 ASKED, ACTIVE, DENIED, LEAVING, LEFT, FAILED = "asked", "active", "denied", "leaving", "left", "failed"
 _DUE = 100  # subscriptions that are looked at together

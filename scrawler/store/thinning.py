@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
@@ -23,6 +23,7 @@ from scrawler.store.engine import Database
 from scrawler.store.page_sums import SIZES, TIMES, KindSum, PageSum, PageSums, TypeSum, kind_of, page_sums
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import orphan, page, thinned
+from scrawler.tuples.classes import NamedTuple
 
 _MOST = 5_000  # rows that go with one checkpoint; more go with later ones
 _MONTH: Millis = 30 * 86_400_000  # visits of one are added up

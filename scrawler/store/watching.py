@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
-from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, literal_column, or_, select
 
@@ -32,6 +31,7 @@ from scrawler.store.engine import Database, database_time
 from scrawler.store.overview import LIVING, is_silent
 from scrawler.store.rows import AnyRow, in_state, sliced
 from scrawler.store.tables import machine, pattern, seed, site
+from scrawler.tuples.classes import NamedTuple
 
 # A transaction has its time from its beginning, and may be committed so long after a look at that time.
 _LATE: Millis = 60_000

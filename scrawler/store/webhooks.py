@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, select, update
 from sqlalchemy import func as sql
@@ -19,6 +19,7 @@ from scrawler.store.overview import LIVING
 from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow, inserting_new
 from scrawler.store.tables import machine, url_change, webhook
+from scrawler.tuples.classes import NamedTuple
 
 LEASE: Millis = 90_000  # for which others leave a webhook alone whose sender says nothing
 _LONGEST_ERROR = 500  # characters

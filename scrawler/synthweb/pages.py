@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
 from statistics import NormalDist
 
 from scrawler.synthweb.changes import Clock
@@ -14,6 +13,7 @@ from scrawler.synthweb.spec import Validators
 from scrawler.synthweb.text import TextBlock
 from scrawler.synthweb.validators import lie_of, validator_of, version
 from scrawler.synthweb.web import Kind, SyntheticWeb, Target
+from scrawler.tuples.classes import dataclass
 
 ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 ROBOTS_OPEN = b"User-agent: *\nDisallow:\n"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 
 from scrawler.model.scope import Scope
 from scrawler.synthweb.spec import Hosts
 from scrawler.synthweb.web import Kind, SyntheticWeb, Target
+from scrawler.tuples.classes import dataclass
 
 MAX_REHOMING = 5  # redirects that a seed may follow across sites
 

@@ -9,12 +9,12 @@ import struct
 from enum import IntEnum
 from functools import lru_cache
 from ipaddress import IPv4Address
-from typing import NamedTuple
 
 from scrawler.errors import SettingsError
 from scrawler.synthweb.changes import Changes, PageChanges
 from scrawler.synthweb.site import FANOUT, Site, SiteSizes, is_dead, latency_s, mix, section_starts, slow_s, slow_share
 from scrawler.synthweb.spec import Hosts, WebSpec
+from scrawler.tuples.classes import NamedTuple
 
 TOPICS = 7  # folders of a site: a page's number modulo this is its topic
 FIRST_ADDRESS = int(IPv4Address("127.10.0.1"))

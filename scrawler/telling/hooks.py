@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from scrawler.model.terms import Millis, url_hash
@@ -13,6 +12,7 @@ from scrawler.store.changes import Changes
 from scrawler.store.webhooks import Hook, SettledChanges, Webhooks
 from scrawler.telling.message import MOST_CHANGES, fitting, message_body, signed_headers
 from scrawler.telling.sender import Sender, Sent
+from scrawler.tuples.classes import dataclass
 
 TRY_SECONDS = 30.0  # of one try; less than a sender's lease
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 3600.0  # seconds between two tries

@@ -1,1 +1,1 @@
-"""How named tuples are made: classes come in, and are as before, but cost less to call."""
+"""How named tuples and dataclasses are made: classes are as before, but cost less to declare, or to call."""

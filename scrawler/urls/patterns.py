@@ -7,8 +7,8 @@ Folding is conservative, words stay words: whatever a person could have named di
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
+from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 from scrawler.urls.scope import origin
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.verdict import Verdict
 
 _BEFORE_PATH = 2  # "http://" has so many slashes

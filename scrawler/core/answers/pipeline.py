@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
@@ -25,6 +24,7 @@ from scrawler.fetch.wire import header_values
 from scrawler.model.results import Result
 from scrawler.model.visits import KnownVisit
 from scrawler.revisit.change import text_print_of
+from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import normalise
 
 _RENDERED_TYPE = "text/html; charset=utf-8"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
 
 from scrawler.archive.archive import UnrecordableError
 from scrawler.archive.record import RecordRef
@@ -35,6 +34,7 @@ from scrawler.fetch.downloader import Rendered, Response
 from scrawler.hidden.searches import read_search_page
 from scrawler.model.lanes import LaneKey
 from scrawler.model.results import PageFlag, Result
+from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 from scrawler.urls.analyzer import Analysis, UrlAnalyzer
 from scrawler.urls.normalise import normalise

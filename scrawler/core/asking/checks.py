@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from math import inf
-from typing import NamedTuple
 
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.origins import Origins
@@ -24,6 +23,7 @@ from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import url_hash
 from scrawler.model.windows import until_open
+from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
 
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full

@@ -7,7 +7,8 @@ the list; the first that does is the answer to why a crawl is not over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+
+from scrawler.tuples.classes import NamedTuple
 
 
 class Opener(NamedTuple):

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from scrawler.core.asking.origins import Origins
@@ -31,6 +30,7 @@ from scrawler.exchange.sender import UrlSender
 from scrawler.model.machines import Command, Living, MachineState, Orders
 from scrawler.settings import Settings
 from scrawler.threads import start
+from scrawler.tuples.classes import dataclass
 
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
 

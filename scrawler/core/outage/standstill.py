@@ -10,7 +10,6 @@ the usual way.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from scrawler.fetch.downloader import Response
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.model.results import UNREACHED, Result
 from scrawler.model.terms import Millis
+from scrawler.tuples.classes import dataclass
 
 if TYPE_CHECKING:
     from threading import RLock

@@ -15,12 +15,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
 
 from scrawler.archive.gzipping import zlib_stream
 from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneKey, LaneKind, LaneState, lane_key
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit
+from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 
 _OPENED = 32  # entries of a chunk that are unpacked at a time

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import NamedTuple
 
 from scrawler.archive.reading import StoredAnswer
 from scrawler.archive.record import RevisitOf
 from scrawler.core.party.archived import Generation
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, conditions
+from scrawler.tuples.classes import NamedTuple
 
 _TOGETHER = 4_096  # payloads, or pages, in one generation
 _OF_SITE = 24  # generations of a site: some 100,000 payloads, in 4 MB, and as many pages, in 12 MB

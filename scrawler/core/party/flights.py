@@ -5,9 +5,6 @@ A flight goes with its request as the tag, and comes back with the response.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Entry, Lane
 from scrawler.core.party.site import Origin, SiteContext
@@ -15,6 +12,7 @@ from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import robots_url
 from scrawler.model.lanes import NORMAL
 from scrawler.model.visits import KnownVisit
+from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.tuples.quick import quick
 from scrawler.urls.scope import host_port
 from scrawler.urls.scope import origin as origin_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from scrawler.core.party.decisions import PUSH_BACK, out_of_patience
 from scrawler.core.rules import CrawlRules, retry_pause_ms
@@ -21,6 +21,7 @@ from scrawler.model.lanes import LaneKey
 from scrawler.model.results import UNREACHED
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis
+from scrawler.tuples.classes import dataclass
 
 _UNMINDED = 2  # failures in a row after which the next request goes out as usual
 _FOR_OTHERS = 3  # times as many push-backs end the parties of a site that have not asked for anything

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import NamedTuple
 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import end_reason, limit_reached
@@ -16,6 +15,7 @@ from scrawler.model.deltas import Rehoming
 from scrawler.model.lanes import LEFTOVER, NORMAL, ChunkRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis, url_hash
+from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 from scrawler.urls.verdict import Verdict
 

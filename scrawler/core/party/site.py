@@ -8,7 +8,7 @@ payloads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from math import ceil, inf
 from types import MappingProxyType
@@ -33,6 +33,7 @@ from scrawler.model.servers import Slot
 from scrawler.model.visits import KnownVisit
 from scrawler.model.windows import Window
 from scrawler.revisit.learning import SiteLearning
+from scrawler.tuples.classes import dataclass
 
 LONG_REST = 60.0  # seconds
 _MOST_FOLLOWED = 10_000  # so many URLs it follows, those that were pushed last: 1 KB each

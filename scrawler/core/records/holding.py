@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from scrawler.archive.proof import WarcFile, open_warc
 from scrawler.model.records import CdxRow
+from scrawler.tuples.classes import NamedTuple
 
 
 class Known(NamedTuple):

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from typing import NamedTuple
 
 from scrawler.extract.simhash import NEAR, Fingerprint, Vocabulary, distance, fingerprint_of, is_number, words_in
+from scrawler.tuples.classes import NamedTuple
 
 _ALIKE = 8  # bits; of a short page a changed date alone makes more than NEAR differ
 _SHORT = 64  # words of a page below which a few that change leave no simhash alike

@@ -14,9 +14,7 @@ translations that are not done yet, lead to other pages, and are never capped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
-from typing import NamedTuple
 
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
@@ -27,6 +25,7 @@ from scrawler.extract.links import PageLinks
 from scrawler.extract.simhash import Fingerprint, fingerprint_of, skeleton_of
 from scrawler.model.rows import PatternRow
 from scrawler.model.terms import url_hash
+from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.tuples.quick import quick
 from scrawler.urls.hrefs import in_bytes
 from scrawler.urls.patterns import Patterns, patterns_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from scrawler.tuples.classes import dataclass
 
 HTML = "Content-Type: text/html; charset=utf-8"
 

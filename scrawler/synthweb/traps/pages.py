@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from html import escape
 
 from scrawler.synthweb.site import mix
+from scrawler.tuples.classes import dataclass
 
 _SYLLABLES = (
     "ba",

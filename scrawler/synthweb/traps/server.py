@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Address
 
@@ -13,6 +12,7 @@ from scrawler.synthweb.pages import Answer
 from scrawler.synthweb.serving import EVERY_ADDRESS, listen, serve_pages
 from scrawler.synthweb.traps.pages import TrapSite
 from scrawler.synthweb.traps.sites import TRAP_SITES
+from scrawler.tuples.classes import dataclass
 
 _FIRST = IPv4Address("127.30.0.1")
 _BY_ADDRESS = {str(_FIRST + place): site for place, site in enumerate(TRAP_SITES)}
