@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -37,30 +37,52 @@ _ROWS = (256, 64, 16, 4, 1)  # rows of one multi-row statement of parameters: fe
 
 
 class BulkInsert:
-    """One INSERT statement for many rows; rows have the columns in the table's order, none of them NULL."""
+    """One INSERT statement for many rows; rows have the columns in the table's order, none of them NULL.
 
-    def __init__(self, statement: Insert, table: Table, columns: Sequence[str], dialect: Dialect) -> None:
-        """Compile `statement` for `columns`; use `inserting`, `ignoring`, `replacing` or `adding`."""
+    It is written when it is first given rows: that takes half a millisecond, and few crawls need all that there are.
+    """
+
+    def __init__(self, statement: Callable[[], Insert], table: Table, columns: Sequence[str], dialect: Dialect) -> None:
+        """Take what makes the statement for `columns`; use `inserting`, `ignoring`, `replacing` or `adding`."""
         order = [column.name for column in table.columns if column.name in columns]
         if order != list(columns):
             raise ValueError(f"columns {columns} of {table.name} are not in the order of the table")
+        self._statement = statement
+        self._table = table
+        self._columns = columns
+        self._dialect = dialect
         self._literals = dialect.name == "mysql"
         self._arrays = dialect.name == "postgresql"
         self._keys: list[int] = []  # places of the columns by which known rows are found, where these are changed
         self._added: int | None = None  # place of the column to which is added
-        kinds = [table.c[name].type.dialect_impl(dialect) for name in columns]
-        self._limits = [_limit(table, name) for name in columns]
-        self._python = [kind.python_type for kind in kinds]
-        if self._arrays:
-            self._array_text = _with_arrays(statement, table, columns, dialect)
-            return
-        text = str(statement.compile(dialect=dialect, column_keys=list(columns)))
-        marks = ", ".join(["%s" if self._literals else "?"] * len(columns))
-        head, _, tail = text.partition(f"({marks})")
-        self._head = head
-        self._tail = tail
-        self._row = "(" + ",".join("%d" if kind is int else "x'%s'" for kind in self._python) + ")"
-        self._texts = {size: f"{self._head}{','.join([f'({marks})'] * size)}{self._tail}" for size in _ROWS}
+
+    @cached_property
+    def _limits(self) -> list[int | None]:
+        return [_limit(self._table, name) for name in self._columns]
+
+    @cached_property
+    def _python(self) -> list[type]:
+        return [self._table.c[name].type.dialect_impl(self._dialect).python_type for name in self._columns]
+
+    @cached_property
+    def _array_text(self) -> str:
+        return _with_arrays(self._statement(), self._table, self._columns, self._dialect)
+
+    @cached_property
+    def _around(self) -> tuple[str, str]:
+        """What stands before and after the values."""
+        text = str(self._statement().compile(dialect=self._dialect, column_keys=list(self._columns)))
+        head, _, tail = text.partition(self._marks)
+        return head, tail
+
+    @cached_property
+    def _marks(self) -> str:
+        return f"({', '.join(['%s' if self._literals else '?'] * len(self._columns))})"
+
+    @cached_property
+    def _texts(self) -> dict[int, str]:
+        head, tail = self._around
+        return {size: f"{head}{','.join([self._marks] * size)}{tail}" for size in _ROWS}
 
     @staticmethod
     def inserting(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
@@ -87,21 +109,7 @@ class BulkInsert:
         cls, table: Table, columns: Sequence[str], dialect: Dialect, changed: list[str], *, added: bool
     ) -> BulkInsert:
         """Make one that writes the columns `changed` of the row with the same primary key, or adds to the first."""
-        statement: Insert
-        if dialect.name == "mysql":
-            ours = _mysql_insert(table)
-            given = ours.inserted
-            statement = ours.on_duplicate_key_update(
-                {name: table.c[name] + given[name] if added else given[name] for name in changed}
-            )
-        else:
-            theirs = _postgresql_insert(table) if dialect.name == "postgresql" else sqlite_insert(table)
-            given = theirs.excluded
-            statement = theirs.on_conflict_do_update(
-                index_elements=[column.name for column in table.primary_key],
-                set_={name: table.c[name] + given[name] if added else given[name] for name in changed},
-            )
-        made = cls(statement, table, columns, dialect)
+        made = cls(partial(_upsert, table, dialect.name, changed, added), table, columns, dialect)
         made._keys = [columns.index(column.name) for column in table.primary_key]
         made._added = columns.index(changed[0]) if added else None
         return made
@@ -146,24 +154,26 @@ class BulkInsert:
 
     def _statements(self, columns: list[Sequence[Any]]) -> Iterator[str]:
         literal = [_literals(values, kind) for values, kind in zip(columns, self._python, strict=True)]
-        for part in _by_length(map(self._row.__mod__, zip(*literal, strict=True))):
-            yield f"{self._head}{','.join(part)}{self._tail}"
+        row = "(" + ",".join("%d" if kind is int else "x'%s'" for kind in self._python) + ")"
+        head, tail = self._around
+        for part in _by_length(map(row.__mod__, zip(*literal, strict=True))):
+            yield f"{head}{','.join(part)}{tail}"
 
 
 @lru_cache(maxsize=256)  # there are fewer: some for each table and database
 def _made(
     make: Callable[..., BulkInsert], table: Table, columns: tuple[str, ...], dialect: Dialect, *added: str
 ) -> BulkInsert:
-    """Return what `make` makes, once: its statement takes a millisecond to write, and holds nothing of a database."""
+    """Return what `make` makes, once: its statement takes long to write, and holds nothing of a database."""
     return make(table, columns, dialect, *added)
 
 
 def _inserting(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
-    return BulkInsert(insert(table), table, columns, dialect)
+    return BulkInsert(partial(insert, table), table, columns, dialect)
 
 
 def _ignoring(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
-    return BulkInsert(inserting_new(table, dialect.name), table, columns, dialect)
+    return BulkInsert(partial(inserting_new, table, dialect.name), table, columns, dialect)
 
 
 def _replacing(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
@@ -174,6 +184,21 @@ def _replacing(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkIn
 
 def _adding(table: Table, columns: Sequence[str], dialect: Dialect, added: str) -> BulkInsert:
     return BulkInsert.upserting(table, columns, dialect, [added], added=True)
+
+
+def _upsert(table: Table, dialect: str, changed: Sequence[str], added: bool) -> Insert:
+    if dialect == "mysql":
+        ours = _mysql_insert(table)
+        given = ours.inserted
+        return ours.on_duplicate_key_update(
+            {name: table.c[name] + given[name] if added else given[name] for name in changed}
+        )
+    theirs = _postgresql_insert(table) if dialect == "postgresql" else sqlite_insert(table)
+    given = theirs.excluded
+    return theirs.on_conflict_do_update(
+        index_elements=[column.name for column in table.primary_key],
+        set_={name: table.c[name] + given[name] if added else given[name] for name in changed},
+    )
 
 
 # A dialect is imported where its database is in use, which has loaded it: that of another one would be a twentieth of

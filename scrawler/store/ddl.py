@@ -10,7 +10,7 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from scrawler.store.migrations import migration_texts
+from scrawler.store.migrations import newest_version
 from scrawler.store.tables import is_of, metadata, set_options
 
 DIALECTS = ("mysql", "postgresql", "sqlite")
@@ -38,7 +38,7 @@ def dialect_of(name: str) -> Dialect:
 
 def render_schema(dialect: str) -> str:
     """Return the SQL text that gives an empty database of `dialect`, one of DIALECTS, the newest schema."""
-    version = max(migration_texts(dialect))
+    version = newest_version(dialect)
     tables = [_render_table(table, dialect_of(dialect)) for table in metadata.tables.values()]
     return _HEAD.format(name=_NAMES[dialect]) + "".join(tables) + _TAIL.format(version=version, clock=CLOCK[dialect])
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
@@ -54,10 +55,20 @@ def migration_texts(dialect: str) -> dict[int, str]:
     """Return all migrations for `dialect`, by number in rising order."""
     found = {
         int(match[1]): entry.read_text(encoding="utf-8")
-        for entry in (sql_folder(dialect) / "migrations").iterdir()
+        for entry in _migrations(dialect)
         if (match := _NUMBERED.fullmatch(entry.name))
     }
     return dict(sorted(found.items()))
+
+
+@lru_cache(maxsize=8)
+def newest_version(dialect: str) -> int:
+    """Return the number of the last migration of a dialect; no file is read for it."""
+    return max(int(match[1]) for entry in _migrations(dialect) if (match := _NUMBERED.fullmatch(entry.name)))
+
+
+def _migrations(dialect: str) -> Iterator[Traversable]:
+    return (sql_folder(dialect) / "migrations").iterdir()
 
 
 def statements(text: str) -> list[str]:
@@ -80,7 +91,7 @@ def check_version(connection: Connection, where: str, *, may_be_empty: bool) -> 
         StoreError: its schema is older or newer than this program, or it has none and must not be empty.
     """
     version = known_version(connection, where)
-    newest = max(migration_texts(connection.dialect.name))
+    newest = newest_version(connection.dialect.name)
     if version == newest:
         check_columns(connection, where)
         return False
@@ -98,7 +109,7 @@ def known_version(connection: Connection, where: str) -> int:
         StoreError: its schema is newer than this program.
     """
     version = current_version(connection)
-    newest = max(migration_texts(connection.dialect.name))
+    newest = newest_version(connection.dialect.name)
     if version > newest:
         raise StoreError(
             f"database {where} has schema {version}; this program knows {newest} at most: use a newer scrawler"

@@ -9,7 +9,7 @@ from scrawler.model.machines import LEASE
 from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, Waiting, connect
 from scrawler.store.final_dots import dotted_sites, join_dotted_sites
-from scrawler.store.migrations import check_columns, known_version, migrate, migration_texts
+from scrawler.store.migrations import check_columns, known_version, migrate, newest_version
 from scrawler.store.overview import LIVING, is_silent
 from scrawler.store.tables import machine
 
@@ -42,7 +42,7 @@ def _is_to_do(connection: Connection, database: Database) -> bool:
     if version == 0:
         return False
     dotted = dotted_sites(connection)
-    if dotted or version < max(migration_texts(database.dialect)):
+    if dotted or version < newest_version(database.dialect):
         _check_nobody_crawls(connection, database)
     return bool(dotted)
 
