@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from scrawler import __version__
 from scrawler.model.exchange import Mode
@@ -51,6 +51,7 @@ from scrawler.settings.kinds import (
 )
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/(?:\*|[A-Za-z0-9!#$&^_.+-]+)|\*/\*")
+_NO_VALUE = object()  # what no setting may be
 
 
 class CrawlSettings(BaseModel):
@@ -477,13 +478,18 @@ class CrawlSettings(BaseModel):
         {}, description='Settings of single hosts, as tables of scrawler.toml: [sites."example.org"].'
     )
 
-    @field_validator("*", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _check_truth(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse True and False where no yes or no is wanted: they would be read as 1 and 0."""
-        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
-            raise ValueError("not a yes or no")
-        return value
+    def _check_truth(cls, values: Any) -> Any:
+        """Refuse True and False where no yes or no is wanted: they would be read as 1 and 0.
+
+        All values are looked at in one place: one more check of each field would take longer to make than all else.
+        """
+        if not isinstance(values, dict):
+            return values
+        kinds = cls.model_fields
+        truths = [key for key, value in values.items() if isinstance(value, bool) and key in kinds]
+        return values | {key: _NO_VALUE for key in truths if kinds[key].annotation is not bool}
 
     @field_validator("user_agent")
     @classmethod
