@@ -53,7 +53,7 @@ from scrawler.store.pages import Pages
 from scrawler.store.partitions import Partition
 from scrawler.store.pushed import PushedUrls
 from scrawler.store.revisits import Revisits
-from scrawler.threads import no_room, share_heap, start
+from scrawler.threads import no_room, start
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 from scrawler.upkeep import Upkeep
@@ -188,7 +188,6 @@ class MachineRun:
         """Keep the file that says what is being read, during the block; a process of our own ends for endless pages."""
         with closing(self._slots), ExitStack() as stack:
             if own_process:
-                share_heap()
                 watchdog = Watchdog(self._slots, self._settings.page_time)
                 start(watchdog)
                 stack.callback(watchdog.close)

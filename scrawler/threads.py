@@ -45,7 +45,7 @@ def start(thread: Startable) -> None:
 
 
 def share_heap() -> None:
-    """Let all threads that are started from now on share one heap of the C library, where that is glibc.
+    """Let all threads share one heap of the C library, where that is glibc; none may have been started before.
 
     Else which of several a thread gets is left to chance, and what is free in one is of no use to the others: with them
     the memory of a crawl of 600 sites was larger by a fifth. Under the interpreter lock threads hardly meet there.

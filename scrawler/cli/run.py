@@ -46,6 +46,7 @@ from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.signals import heeds_hangups
 from scrawler.supervisor.supervisor import Supervisor
 from scrawler.telling.telling import Telling
+from scrawler.threads import share_heap
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted, human_bytes
 
@@ -208,6 +209,7 @@ def _crawled(
     settings: Settings, options: RunOptions, log: LogOptions, watched: Watched, show: Callable[[Progress], None]
 ) -> RunSummary:
     """Crawl with processors of pages, or with one machine in this process, or with several."""
+    share_heap()
     stop = threading.Event()
     first, items, anew = options.first, options.items, options.anew
     if settings.page_processors or items is not None or anew:

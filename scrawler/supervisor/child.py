@@ -17,7 +17,7 @@ from scrawler.plugins import in_a_line
 from scrawler.settings import Settings
 from scrawler.supervisor.messages import Failure, Remark, Report, read_order, report_line
 from scrawler.supervisor.signals import feel_hangups, heeds_hangups
-from scrawler.threads import start
+from scrawler.threads import share_heap, start
 
 
 def main() -> None:
@@ -48,6 +48,7 @@ def write_what_waits() -> None:
 
 
 def _crawl(settings: Settings, launch: Launch, reporter: _Reporter, stop: threading.Event) -> Report:
+    share_heap()
     try:
         # It is a daemon: nothing can wake a read of standard input, which perhaps nobody is left to close.
         start(threading.Thread(target=_stop_at_end_of_stdin, args=(stop,), name="stdin", daemon=True))
