@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
-
-from selectolax.lexbor import LexborHTMLParser
+from typing import TYPE_CHECKING, Any
 
 from scrawler.api.answers import Answers
 from scrawler.extract.beginning import beginning
 from scrawler.extract.charset import to_utf8
-from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.scanner import fastest_extractor
 from scrawler.extract.sniff import HTML_TYPES, UNKNOWN_TYPES, sniffed_type
-from scrawler.extract.title import title_of
-from scrawler.extract.visible import visible_text
 from scrawler.insight.contents import RENDERED_TYPE, PageContent
 from scrawler.model.results import PageFlag, Result
 from scrawler.revisit.visit import kinds_of
 from scrawler.store.committed import CommittedPage
 from scrawler.store.seeds import columns_of
 from scrawler.urls.normalise import normalise
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
 
 
 class Page:
@@ -138,12 +136,16 @@ class Page:
 
         It is that of the first 16 MiB and million tags of a page, as is `dom`.
         """
+        from scrawler.extract.visible import visible_text  # what builds trees is large, and no run needs it
+
         body, content_type = self._document
         return visible_text(beginning(body), content_type, self.content_type) or ""
 
     @cached_property
     def title(self) -> str:
         """The text of the page's title, its white space collapsed; empty if there is none."""
+        from scrawler.extract.title import title_of
+
         return title_of(self.dom)
 
     @cached_property
@@ -163,6 +165,10 @@ class Page:
         It is empty for what is no HTML, and for a page that is made to cost a tree builder minutes; of a page of more
         than 16 MiB, or a million tags, it is the tree of the beginning.
         """
+        from selectolax.lexbor import LexborHTMLParser
+
+        from scrawler.extract.hazards import is_hazardous
+
         body, content_type = self._document
         page = to_utf8(beginning(body), content_type)[0] if self.is_html else b""
         return LexborHTMLParser(b"" if is_hazardous(page) else page)

@@ -25,7 +25,6 @@ from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
 from scrawler.store.retries import RETRYABLE
-from scrawler.supervisor.supervisor import Supervisor
 from scrawler.telling.telling import Telling
 from scrawler.threads import start
 from scrawler.tuples.classes import dataclass
@@ -153,6 +152,8 @@ class MachinesAtWork:
         def beside() -> Iterator[None]:
             with self._copying.beside(stop), telling.beside(stop):
                 yield
+
+        from scrawler.supervisor.supervisor import Supervisor  # `scrawler run` of one machine needs none
 
         self._supervisor = Supervisor(settings, show, say, stop, beside=beside)
         self._summary: RunSummary | None = None

@@ -44,7 +44,6 @@ from scrawler.settings import HOST_ONLY, Settings, crawl_title, in_groups
 from scrawler.store.losses import LostSum
 from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.signals import heeds_hangups
-from scrawler.supervisor.supervisor import Supervisor
 from scrawler.telling.telling import Telling
 from scrawler.threads import share_heap
 from scrawler.tuples.classes import dataclass
@@ -249,6 +248,8 @@ def _crawled(
         with beside():
             summary = run_crawl(settings, shown, stop, say=LOG.warning, own_process=True)
         return copying.finished(summary, asked)
+    from scrawler.supervisor.supervisor import Supervisor  # one machine needs none
+
     supervisor = Supervisor(settings, shown, LOG.warning, stop, own_process=True, beside=beside)
     asked = _stop_on_signals(stop, supervisor.kill)
     return copying.finished(supervisor.run(), asked)

@@ -23,7 +23,6 @@ from html.entities import html5
 
 from scrawler.compiled import compiled_part, mypyc_attr
 from scrawler.extract.charset import to_utf8
-from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import DEEP_HTML, LinkExtractor, LinkPolicy, PageLinks
 from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector
 from scrawler.urls.hrefs import Hrefs
@@ -106,4 +105,8 @@ class ScannerExtractor:
 
 def fastest_extractor(policy: LinkPolicy = DEFAULT_POLICY) -> LinkExtractor:
     """Return the scanner if it is compiled, else Lexbor."""
-    return ScannerExtractor(policy) if COMPILED else LexborExtractor(policy)
+    if COMPILED:
+        return ScannerExtractor(policy)
+    from scrawler.extract.lexbor import LexborExtractor  # the scanner needs neither that nor Lexbor
+
+    return LexborExtractor(policy)

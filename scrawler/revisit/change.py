@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable
 from enum import Enum, auto
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 
@@ -35,16 +36,16 @@ _COUNTED = (
 _SPAN = r"(?:milliseconds?|ms|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?)"
 # Each has one way only to read a text, and only short repetitions: the time grows with the text alone.
 _BY_ITSELF = (
-    re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"),
-    re.compile(rf"\b(?:{_DAY})?\d{{1,2}}(?:st|nd|rd|th)?[ -]{_MONTH}[ ,-]{{1,2}}\d{{4}}\b"),
-    re.compile(rf"\b(?:{_DAY})?{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}\b"),
-    re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:t(?=\d))?"),
-    re.compile(r"\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b"),
-    re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?[ap]\.?m\b\.?|z\b| (?:utc|gmt)\b| ?[+-]\d{2}:?\d{2}\b)?"),
-    re.compile(rf"\b(?:\d{{1,6}}(?:[.,]\d{{1,9}})?|an?|one) {_SPAN}(?: ago)?\b"),
-    re.compile(rf"\b\d{{1,3}}(?:[., ]\d{{3}}){{1,4}} {_COUNTED}\b|\b\d{{1,15}}[km]? {_COUNTED}\b"),
-    re.compile(rf"\b{_COUNTED}: ?\d[\d.,]{{0,15}}"),
-    re.compile(r"(?:©|\(c\)|copyright)[ ©]{0,3}\d{4}(?: ?[-–] ?\d{4})?"),
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
+    rf"\b(?:{_DAY})?\d{{1,2}}(?:st|nd|rd|th)?[ -]{_MONTH}[ ,-]{{1,2}}\d{{4}}\b",
+    rf"\b(?:{_DAY})?{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}\b",
+    r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:t(?=\d))?",
+    r"\b\d{1,2}[-/.]\d{1,2}[-/.]\d{4}\b",
+    r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?[ap]\.?m\b\.?|z\b| (?:utc|gmt)\b| ?[+-]\d{2}:?\d{2}\b)?",
+    rf"\b(?:\d{{1,6}}(?:[.,]\d{{1,9}})?|an?|one) {_SPAN}(?: ago)?\b",
+    rf"\b\d{{1,3}}(?:[., ]\d{{3}}){{1,4}} {_COUNTED}\b|\b\d{{1,15}}[km]? {_COUNTED}\b",
+    rf"\b{_COUNTED}: ?\d[\d.,]{{0,15}}",
+    r"(?:©|\(c\)|copyright)[ ©]{0,3}\d{4}(?: ?[-–] ?\d{4})?",
 )
 _DIGIT = re.compile(r"\d")
 _TOKEN = re.compile(r"[\w+/=-]{16,}")
@@ -62,9 +63,15 @@ def stable_text(text: str) -> str:
 def _stable_line(line: str) -> str:
     if _DIGIT.search(line) is None and " ago" not in line:  # as most lines of prose are
         return line
-    for pattern in _BY_ITSELF:
+    for pattern in _patterns():
         line = pattern.sub(" ", line)
     return " ".join(_TOKEN.sub(_unless_nonce, line).split())
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    """Compile them when a page is compared by its text, as few crawls want it: that takes 2 ms."""
+    return tuple(map(re.compile, _BY_ITSELF))
 
 
 class Print(NamedTuple):

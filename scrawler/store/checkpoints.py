@@ -10,7 +10,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from itertools import chain
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, delete, select, update
 
@@ -65,7 +65,9 @@ from scrawler.store.tables import (
     url_change,
     url_state,
 )
-from scrawler.store.thinning import Thinning
+
+if TYPE_CHECKING:
+    from scrawler.store.thinning import Thinning
 
 _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _SITE = ("next_due_at", "address", "pushbacks", "pause_ms", "slowest_ms")
@@ -121,6 +123,8 @@ class Checkpoints:
 
     def thin(self, keep: int) -> None:
         """Keep the newest visits of each URL from now on, so many, and those that say something; see `thinning.py`."""
+        from scrawler.store.thinning import Thinning  # few crawls take visits together
+
         self._thinning = Thinning(self._database, keep)
 
     def commit(self, deltas: Sequence[SiteDelta]) -> frozenset[int]:

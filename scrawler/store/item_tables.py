@@ -24,7 +24,6 @@ from sqlalchemy import (
     inspect,
     select,
 )
-from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateColumn
 from sqlalchemy.types import NullType, TypeEngine, UserDefinedType
 
@@ -45,7 +44,13 @@ class _Untyped(UserDefinedType[Any]):
         return ""
 
 
-_LONG_TEXT: TypeEngine[str] = Text().with_variant(mysql.LONGTEXT(), "mysql")
+class _MysqlLongText(Text):
+    """MySQL's type of that name; to import its own loads the whole dialect (see `tables.py`)."""
+
+    __visit_name__ = "LONGTEXT"
+
+
+_LONG_TEXT: TypeEngine[str] = Text().with_variant(_MysqlLongText(), "mysql")
 
 
 class ValueKind(Enum):

@@ -17,7 +17,6 @@ from scrawler.extract.rules import refresh_target
 from scrawler.extract.simhash import Fingerprint, fingerprint_of
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
-from scrawler.extract.visible import visible_text
 from scrawler.extract.xhtml import is_xhtml, is_xml
 from scrawler.fetch.downloader import Recalled, Rendered, Response
 from scrawler.fetch.wire import header_values
@@ -174,6 +173,8 @@ class PagePipeline:
 
     def text_print(self, response: Response, media_type: str) -> bytes:
         """Return what of a page's text tells it from what it said at other visits; none of what has no text."""
+        from scrawler.extract.visible import visible_text  # it is much to load, and few crawls compare texts
+
         encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
         body = response.body
         if encoding:

@@ -26,12 +26,10 @@ from scrawler.core.party.publishing import CHANGE_LIST
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import LinkMark, PageLinks
-from scrawler.extract.marks import marked_links
 from scrawler.extract.simhash import Fingerprint, fingerprint_of
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Rendered, Response
-from scrawler.hidden.searches import read_search_page
 from scrawler.model.lanes import LaneKey
 from scrawler.model.results import PageFlag, Result
 from scrawler.tuples.classes import NamedTuple
@@ -235,6 +233,8 @@ def _read_marks(
     analyzer: UrlAnalyzer, read_text: Callable[[PageLinks], Fingerprint | None] | None, links: PageLinks
 ) -> Fingerprint | None:
     """Read what a page says of its links, and then what else is to be read of it."""
+    from scrawler.extract.marks import marked_links  # few crawls follow a topic
+
     marks: dict[str, LinkMark] = {}
     for href, mark in marked_links(links.page):
         url = analyzer.resolve(href, links.base, links.charset)
@@ -258,6 +258,8 @@ def _read_searches(
     url: str, read_text: Callable[[PageLinks], Fingerprint | None] | None, links: PageLinks
 ) -> Fingerprint | None:
     """Read the search forms of a page and its words, and then what else is to be read of it."""
+    from scrawler.hidden.searches import read_search_page  # few crawls look for the hidden web
+
     links.searches = read_search_page(links.page, links.is_xml, url, links.base, links.charset)
     return None if read_text is None else read_text(links)
 

@@ -11,7 +11,6 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFullError
 from scrawler.extract.links import PageLinks
-from scrawler.hidden.searches import SearchPage
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import url_hash
 from scrawler.urls.analyzer import Analysis
@@ -29,6 +28,8 @@ class SearchFollower:
 
     def take(self, flight: PageFlight, links: PageLinks) -> bool:
         """Follow a page that answers a query; of any other, note the words and the search forms, and return False."""
+        from scrawler.hidden.searches import SearchPage  # few crawls look for the hidden web
+
         party, said = flight.party, links.searches
         assert party.searches is not None
         assert isinstance(said, SearchPage)

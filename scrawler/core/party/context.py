@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from scrawler.core.party.decisions import end_detail
 from scrawler.core.party.depth import DEPTH_BUFFER, Entry, EntryRole, Lane
@@ -19,7 +20,6 @@ from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
-from scrawler.hidden.searches import Searches
 from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, PUSHED, SITEMAP, LaneKey, LaneKind, LaneState, priority
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
@@ -31,6 +31,9 @@ from scrawler.revisit.due import RevisitPolicy
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
 from scrawler.urls.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrawler.hidden.searches import Searches
 
 _NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 _BEFORE_PRIORITY = (LaneKind.PUSHED, LaneKind.SITEMAP)

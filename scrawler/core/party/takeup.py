@@ -6,7 +6,7 @@ import time
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.context import SeedContext
@@ -22,7 +22,6 @@ from scrawler.core.seen import SeenFilter, SeenFullError
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
-from scrawler.hidden.searches import Searches
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
@@ -40,6 +39,9 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrawler.hidden.searches import Searches
 
 
 class Frontier(Protocol):
@@ -327,6 +329,8 @@ class SiteTaker:
         return PartyTraps(seed.id, rules, rows)
 
     def _searches(self, seed: Seed, rules: CrawlRules) -> Searches:
+        from scrawler.hidden.searches import Searches  # few crawls look for the hidden web
+
         kept = self._frontier.searches(seed.id) if seed.counts.requests else None
 
         def queries() -> int:
