@@ -16,7 +16,7 @@ from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, Waiting, open_database
-from scrawler.store.engines import parsed_url
+from scrawler.store.engines import SQLITE_DRIVERS, parsed_url
 from scrawler.store.machines import Machines
 from scrawler.store.tables import crawl, loss, page, seed, site
 from scrawler.store.traces import Traces
@@ -182,7 +182,8 @@ def _path(given: str) -> str | None:
     """Return the file of an SQLite database that is given as one, or as its URL; None for one on a server."""
     if "://" not in given:
         return given
-    return given.removeprefix(_SQLITE) if given.startswith(_SQLITE) else None
+    kind, _, path = given.partition(":///")
+    return path if kind in SQLITE_DRIVERS else None
 
 
 def _is_same(given: str, database: Database) -> bool:

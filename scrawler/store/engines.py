@@ -33,6 +33,7 @@ _MYSQL_SESSION = (
 )
 _MYSQL_DRIVERS = {"mysql", "mariadb", "mysql+pymysql", "mariadb+pymysql"}
 _POSTGRESQL_DRIVERS = {"postgresql", "postgres", "postgresql+psycopg"}
+SQLITE_DRIVERS = {"sqlite", "sqlite+pysqlite"}
 _POSTGRESQL_SESSION = {
     "default_transaction_isolation": r"read\ committed",
     "standard_conforming_strings": "on",
@@ -61,14 +62,14 @@ def parsed_url(url: str) -> URL:
         return _on_server(target, "mysql+pymysql")
     if target.drivername in _POSTGRESQL_DRIVERS:
         return _on_server(target, "postgresql+psycopg")
-    if target.get_backend_name() != "sqlite":
+    if target.drivername not in SQLITE_DRIVERS:
         raise DatabaseUrlError(f"no such kind of database: {target.drivername}; {USE}")
     if target.database in (None, "", ":memory:"):
         raise DatabaseUrlError("an SQLite database needs a file: sqlite:///path")
     if "?" in url and not str(target.database).startswith("file:"):
         given = ", ".join(target.query) or "a ?, which begins them"  # in a file's name it would cut this off
         raise DatabaseUrlError(f"an SQLite database takes no parameters, and here stand {given}")
-    return target
+    return target.set(drivername="sqlite")
 
 
 def dialect_of(url: str) -> str:

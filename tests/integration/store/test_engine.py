@@ -142,6 +142,7 @@ def test_a_read_only_file_is_read_and_refuses_writing_in_one_line() -> None:
         ("postgres://me:topsecret@127.0.0.1:1/crawl", "cannot be reached"),
         ("nonsense", "cannot be read"),
         ("sqlite://", "needs a file"),
+        ("sqlite+aiosqlite:///crawl.db", r"no such kind of database: sqlite\+aiosqlite; use sqlite:///path, "),
         ("sqlite:////no/such/folder/crawl.db", "no folder /no/such/folder"),
         ("mysql+pymysql://me:topsecret@127.0.0.1:1/crawl", "cannot be reached"),
     ],
