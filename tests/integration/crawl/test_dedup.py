@@ -217,6 +217,8 @@ def test_what_cannot_be_an_earlier_crawl_is_told_before_anything_is_begun(
         crawl.run(dedup_from=str(tmp_path / "none.db"))
     with pytest.raises(SettingsError, match="the crawl's own database"):
         crawl.run(dedup_from=file_of(crawl))
+    with pytest.raises(SettingsError, match="the crawl's own database"):
+        crawl.run(dedup_from=f"sqlite+pysqlite:///{file_of(crawl)}")
     with pytest.raises(StoreError, match=r"^dedup_from: there is no database aaa"):
         crawl.run(dedup_from="a" * 300)
     with pytest.raises(StoreError, match=r"^dedup_from: no such kind of database: oracle") as of_kind:
