@@ -30,7 +30,7 @@ _SITES_A_SECOND = 12  # so many are handed over; where more have changed, each w
 _AT_A_TIME = 0.25  # seconds within which sites are handed over together, for they are committed together
 # So long is it, in seconds, from one time at which some of many sites are handed over, be they old or not, to the next:
 # as long as makes so many sites, which is when a commit's own statements cost little beside their rows.
-_PACE = (0.5, 4.0)
+_PACE = (0.5, 7.5)
 _AT_ONCE = 150
 _MANY = int(_SOON * _SITES_A_SECOND)  # changed sites; more cannot be handed over while their changes are young
 
@@ -98,7 +98,7 @@ class Handover:
         self._share_at = now + pace
         return ceil(sites * pace / age)
 
-    def changes(self, site: SiteContext, now: float, wait: float = LINGER) -> None:
+    def changes(self, site: SiteContext, now: float, *, wait: float = LINGER) -> None:
         """Hand over what a site has not yet handed over, unless a page of it is listed in part."""
         self._forget(site)
         if site.listing:
@@ -107,15 +107,16 @@ class Handover:
         site.told = False
         delta = site.take_delta(now)
         if delta is not None and not site.lost:
-            self._submit(delta, wait)
+            moves = any(one.rehoming for one in delta.seeds)
+            self._submit(delta, LINGER if moves else wait)  # a seed that moves can be claimed only then
 
     def ends(self, site: SiteContext, now: float) -> None:
         """Hand over what a site has not yet handed over, some parties of which have come to their end."""
-        self.changes(site, now, LINGER if site.told else self._until_others(site, now))
+        self.changes(site, now, wait=self._until_others(site, now))
 
     def release(self, site: SiteContext, now: float, resting: bool = False) -> None:
         """Give a site back to the database."""
-        wait = LINGER if site.told else self._until_others(site, now)
+        wait = self._until_others(site, now)
         self._forget(site)
         delta = site.take_delta(now, released=True, resting=resting)
         if delta is not None and not (site.lost or site.listing):
@@ -128,7 +129,7 @@ class Handover:
 
         One by one the ends of small sites would make a commit a second, whose statements cost more than their rows.
         """
-        if len(self._unsaved) <= _MANY:
+        if len(self._unsaved) <= _MANY or site.told or site.going or site.visits:  # or others may be waiting for it
             return LINGER
         until = min(self._share_at, self._unsaved.get(site, now) + self._longest_age())
         return max(LINGER, until - now)
