@@ -18,3 +18,11 @@ class Reserved(NamedTuple):
 
     wait: float  # seconds; 0: there is nothing to wait for; infinite: a machine has the site in work
     until: Millis  # by the database's clock; 0: nothing is reserved
+
+
+class Standing(NamedTuple):
+    """What shares depend on, beside what is held at an address."""
+
+    version: int  # grows with each change at an address where several machines are
+    living: frozenset[int]  # machines, by id
+    at: Millis  # when that was so, by the database's clock

@@ -45,6 +45,7 @@ from scrawler.store.overview import (
 from scrawler.store.processes import identify, runs
 from scrawler.store.rows import AnyRow, inserted_id, inserting_new
 from scrawler.store.seeds import Seeds
+from scrawler.store.servers import SHARES
 from scrawler.store.tables import crawl, machine, machine_statistics, run, thread_statistics
 from scrawler.tuples.classes import NamedTuple
 
@@ -273,7 +274,8 @@ class Machines:
         """Return the machines that say they live, and this one, each with the crawl's orders for all."""
         shown = or_(machine.c.state.in_(LIVING), machine.c.id == machine_id)
         joined = machine.outerjoin(crawl, true())
-        return connection.execute(select(*_ROW, self._clock.label("now")).select_from(joined).where(shown)).all()
+        columns = (*_ROW, self._clock.label("now"), SHARES.label("shares"))
+        return connection.execute(select(*columns).select_from(joined).where(shown)).all()
 
     def _declare(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
         """Declare machines dead that have not beaten since `rows` were read.
@@ -308,7 +310,8 @@ def _orders(row: AnyRow | None, *, alive: bool, living: Living = _NONE) -> Order
     """Make the orders of a machine's row, which has those of the crawl beside it; None: the row was deleted."""
     if row is None:
         return Orders(alive, Command.REMOVE, {}, 0, living, 0)
-    return Orders(alive, command_of(row), read_json(row.settings or "{}"), row.revision or 0, living, row.now)
+    settings, shares = read_json(row.settings or "{}"), row.shares or 0
+    return Orders(alive, command_of(row), settings, row.revision or 0, living, row.now, shares)
 
 
 def _record(

@@ -7,7 +7,8 @@ anywhere. Rows of machines that are gone count no more.
 
 The row that all lock first has a version, which grows with each change at an address where several machines are. While
 it stays, and the same machines live, what a machine holds and may go on to hold is not looked up again: most addresses
-have one machine, and to look up all of them with each heartbeat was a tenth of MariaDB's work.
+have one machine, and to look up all of them with each heartbeat was a tenth of MariaDB's work. The heartbeat brings the
+version with it, and mostly says that there is nothing to ask at all.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from time import monotonic
 
 from sqlalchemy import ColumnElement, Connection, delete, literal_column, select
 
-from scrawler.model.servers import Slot
+from scrawler.model.servers import Slot, Standing
 from scrawler.model.terms import Millis
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time
@@ -31,10 +32,13 @@ _NOBODY = 0  # machine id of the row that all lock first, so that they go one at
 _TURN_MS: Millis = 30_000  # after so long others get what cannot be divided
 _LONGEST_LEAD: Millis = 2_000
 _ASTRAY: Millis = 60_000  # a time that is farther off is from before the clock was set back
+_ROW_OF_ALL = server_place.c.address == _ANYWHERE, server_place.c.machine_id == _NOBODY
+
+SHARES = select(server_place.c.places).where(*_ROW_OF_ALL).scalar_subquery()  # the version of all shares
 
 
 class _Standing(NamedTuple):
-    """What shares depend on, beside what is held at an address."""
+    """What shares depend on, beside what is held at an address; `turn` counts those that what cannot be divided has."""
 
     version: int
     living: frozenset[int]
@@ -67,7 +71,7 @@ class Servers:
         self._standing: _Standing | None = None  # what held when shares were last told; None: that is not known
         self._settled: dict[
             str, int
-        ] = {}  # address -> what this machine holds there, and may go on to hold, as of that
+        ] = {}  # address -> what this machine holds there since it was told, and may go on to hold, as of that
 
     def share(
         self, held: Mapping[str, int], left: Collection[str], per_ip: int, alone: bool
@@ -102,7 +106,7 @@ class Servers:
             if any(noted[address] for address in (*gone, *(row[0] for row in changed))) or self._alone:
                 self._mutex.run(connection, [(_ANYWHERE, _NOBODY, 1)])
                 found = found._replace(version=version + 1)
-            settles = {address: number for address, number in asked.items() if may[address] == number}
+            settles = {address: may[address] for address, number in asked.items() if may[address] >= number}
             stays = {one: number for one, number in settled.items() if one not in asked and one not in left}
             return _Told({**held, **may}, stays | settles, found)
 
@@ -110,6 +114,11 @@ class Servers:
         self._alone = told.shares is None
         self._settled, self._standing = told.settled, told.standing
         return told.shares
+
+    def stands(self, held: Mapping[str, int], per_ip: int, heard: Standing) -> bool:
+        """Tell whether `share`, asked with this, would change nothing, as far as was heard of the others."""
+        found = _Standing(heard.version, heard.living, per_ip, heard.at // _TURN_MS)
+        return found == self._standing and all(self._settled.get(one) == number for one, number in held.items())
 
     def _note_alone(self, connection: Connection) -> None:
         connection.execute(delete(server_place).where(server_place.c.machine_id != _NOBODY))
@@ -152,9 +161,7 @@ class Servers:
     def _living(self, connection: Connection) -> tuple[Millis, frozenset[int], int]:
         """Return the time by the database's clock, the machines that live, and the version."""
         now: ColumnElement[Millis] = literal_column(self._database.clock)
-        row_of_all = server_place.c.address == _ANYWHERE, server_place.c.machine_id == _NOBODY
-        version = select(server_place.c.places).where(*row_of_all).scalar_subquery()
-        query = select(machine.c.id, now.label("now"), version.label("version")).where(machine.c.state.in_(LIVING))
+        query = select(machine.c.id, now.label("now"), SHARES.label("version")).where(machine.c.state.in_(LIVING))
         rows = connection.execute(query).all()
         if not rows:
             return 0, frozenset(), 0

@@ -23,6 +23,9 @@ from scrawler.core.rules import CrawlRules
 from scrawler.model.servers import Slot
 
 _IDLE = 30.0  # seconds without a request after which the other machines may have the share of an address
+_EXPECTED = (
+    60.0  # seconds for which it is kept for a site in the queue, which has 40: at one a second, all come by then
+)
 _ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get a share that other machines have
 
 
@@ -68,6 +71,11 @@ class AddressBudget:
             site.queues_at = server
         site.still_queues = bool(at)
         return at
+
+    def expect(self, address: str) -> None:
+        """Ask for a share of an address where a site will begin soon: together with others, and it need not wait."""
+        if address and not self.alone and address not in self.servers:
+            self._meet(address).expected_until = time.monotonic() + _EXPECTED
 
     def leave(self, site: SiteContext) -> None:
         """Take a site out of the queue in which it stands, if any."""
@@ -130,7 +138,7 @@ class AddressBudget:
         for address, server in list(self.servers.items()):
             if server.queue:
                 self._call(server)
-            elif server.unwanted or server.asked_at + rest <= now:
+            elif server.unwanted or max(server.asked_at + rest, server.expected_until) <= now:
                 self._let_go(address, server, now)
             elif server.slot is not None and server.slot.end < now:
                 server.slot = None

@@ -1,8 +1,9 @@
 """Keeps a machine's use of servers in line with other machines', by the database; runs on the store thread.
 
-With every heartbeat a machine tells what it holds and learns what it may use; an address that it meets in between is
-asked for at once, and again after a while where others have all of it. What it loses it stops to use at once, and
-tells so when it does; a share that it needs no more it lets go. A machine that lives alone asks nothing more.
+With every heartbeat a machine tells what it holds and learns what it may use, unless the heartbeat says that all is as
+it was; an address that it meets in between is asked for at once, and again after a while where others have all of it.
+What it loses it stops to use at once, and tells so when it does; a share that it needs no more it lets go. A machine
+that lives alone asks nothing more.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
-from scrawler.model.servers import Slot
+from scrawler.model.servers import Slot, Standing
 from scrawler.model.terms import Millis
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ class Servers(Protocol):
         self, held: Mapping[str, int], left: Collection[str], per_ip: int, alone: bool
     ) -> Mapping[str, int] | None:
         """Tell what is held and left at addresses; return what may be used, None for all, as the only machine."""
+
+    def stands(self, held: Mapping[str, int], per_ip: int, heard: Standing) -> bool:
+        """Tell whether `share` would change nothing, by what a heartbeat has heard of the others."""
 
     def reserve(self, wishes: Mapping[str, Millis], pause: Millis, width: Millis) -> Mapping[str, Slot]:
         """Reserve a time at each address."""
@@ -56,11 +60,13 @@ class ServerSharing:
         self._machines = 1  # how many machines live, or are about to
         self._all = False
         self._asked = False
+        self._heard: Standing | None = None  # by a heartbeat, if all is to be told only where that has changed
 
-    def beat(self, machines: int) -> None:
-        """Go on after a heartbeat that has found so many machines."""
+    def beat(self, machines: int, heard: Standing) -> None:
+        """Go on after a heartbeat that has found so many machines, and what it has heard of their shares."""
         with self._turn:
             self._machines = machines
+            self._heard = heard
             self.budget.tidy(time.monotonic())
             if self.budget.alone and machines > 1:
                 self.budget.shared()
@@ -79,8 +85,12 @@ class ServerSharing:
             self._asked = False
             budget, everything, alone = self.budget, self._all, self._machines == 1
             self._all = False
+            heard, self._heard = self._heard, None
             held = budget.pledged(budget.servers if everything else budget.unknown)
             left, per_ip, pause = budget.left(), self._rules.per_ip, self._rules.delay_per_ip
+            settled = heard is not None and not (left or budget.unknown or budget.alone)
+        if everything and heard and settled and self._servers.stands(held, per_ip, heard):
+            everything, held = False, {}
         if (everything or held or left) and not budget.alone:
             try:
                 shares = self._servers.share(held, left, per_ip, alone)

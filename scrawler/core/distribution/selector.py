@@ -78,6 +78,7 @@ class SelectorPorts:
     look_at_deaths: Callable[[], None]  # note what has killed machines, before sites of theirs are taken up
     openers: Sequence[Opener]  # what else can keep the crawl open when no seed is left
     last_openers: Sequence[Opener]  # the same, asked after the seeds were looked at once more
+    expect: Callable[[str], None]  # a site that asks an address will begin soon; called under the turn
     queued: Callable[[], None]  # the queue has seeds
     ended: Callable[[], None]  # no seed is left
     failed: Callable[[BaseException], None]
@@ -298,6 +299,7 @@ class UrlSelector(threading.Thread):
                     self._origins.hear(origin, resolution)
                     self._origins.follow_rules(site)  # they may have changed while it was taken up
                     self._queue.put(site)
+                    self._ports.expect(origin.address)
                     came = True
             if came:
                 self._ports.queued()

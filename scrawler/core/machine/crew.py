@@ -105,28 +105,35 @@ class Crew:
             # Only a site that is given back, as `going` says, may be waited for: others have nothing left to ask.
             budget.dismiss(address, time.monotonic(), waited_for=site.going)
 
-    def give_back(self, submit: Callable[[SiteDelta], None], number: int) -> None:
+    def give_back(self, submit: Callable[[SiteDelta], None], budget: AddressBudget, number: int) -> None:
         """Let go of so many sites: at once of those in the queue, and of those in work when they are inactive."""
         with self.turn:
             held = self.held_sites()
             number -= sum(site.going for site in held)
             while number > 0 and len(self.queue):
-                give_back(self.queue.take_last(), submit)
+                self._give_back_queued(self.queue.take_last(), submit, budget)
                 number -= 1
             staying = sorted((site for site in held if not site.going), key=lambda site: site.connected)
             for site in staying[: max(0, number)]:  # those first that were not asked yet: no connection is lost
                 site.going = True
                 look_again(site)
 
-    def give_back_others(self, submit: Callable[[SiteDelta], None], may_stay: Callable[[SiteContext], bool]) -> None:
+    def give_back_others(
+        self, submit: Callable[[SiteDelta], None], budget: AddressBudget, may_stay: Callable[[SiteContext], bool]
+    ) -> None:
         """Let go of the sites that may not stay with this machine, as `give_back` does."""
         with self.turn:
             for site in self.queue.take_those(lambda site: not may_stay(site)):
-                give_back(site, submit)
+                self._give_back_queued(site, submit, budget)
             for site in self.held_sites():
                 if not site.going and not may_stay(site):
                     site.going = True
                     look_again(site)
+
+    def _give_back_queued(self, site: SiteContext, submit: Callable[[SiteDelta], None], budget: AddressBudget) -> None:
+        site.going = True
+        self.site_released(budget, site)  # its share was asked for when it came into the queue
+        give_back(site, submit)
 
     def totals(self) -> Totals:
         """Add up the counts of all collectors."""

@@ -28,6 +28,7 @@ from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.errors import LeaseLostError, StartError, StoreBusyError
 from scrawler.exchange.sender import UrlSender
 from scrawler.model.machines import Command, Living, MachineState, Orders
+from scrawler.model.servers import Standing
 from scrawler.settings import Settings
 from scrawler.threads import start
 from scrawler.tuples.classes import dataclass
@@ -145,7 +146,7 @@ class Machine:
 
     def give_back_others(self) -> None:
         """Let go of the sites that are another's by now."""
-        self.crew.give_back_others(self.checkpointer.submit, self._may_stay)
+        self.crew.give_back_others(self.checkpointer.submit, self.sharing.budget, self._may_stay)
 
     def holding(self) -> bool:
         """Whether anything is in work, or not yet durable."""
@@ -210,7 +211,8 @@ class Machine:
         if orders.living.version != before.living.version:
             with self.turn:
                 self._inbox.look_again()  # there may be sites of one that is gone
-        self.sharing.beat(self._selector.machines)
+        living = frozenset(one.id for one in orders.living.machines)
+        self.sharing.beat(self._selector.machines, Standing(orders.shares, living, orders.now))
         self.ending.obey(orders.command)
 
     @property

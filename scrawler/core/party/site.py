@@ -71,6 +71,7 @@ class Server:
 
     in_flight: int = 0
     asked_at: float = 0.0  # when the last request was over
+    expected_until: float = 0.0  # so long is its share kept for a site in the queue, which will ask here
     queue: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait to ask, the first one first
     share: int = 0  # so many requests may this machine have in flight, if it does not live alone
     slot: Slot | None = None  # in which the next request may begin, if there are pauses between them

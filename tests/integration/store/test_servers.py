@@ -18,6 +18,7 @@ from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.model.scope import Scope
+from scrawler.model.servers import Standing
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
@@ -62,7 +63,9 @@ class Crawler:
         self.budget = self._sharing.budget
 
     def beat(self) -> None:
-        self._sharing.beat(len(self._machines.beat(self.id).living))
+        orders = self._machines.beat(self.id)
+        living = frozenset(one.id for one in orders.living.machines)
+        self._sharing.beat(len(living), Standing(orders.shares, living, orders.now))
 
     def work(self) -> None:
         if self.jobs:
@@ -253,6 +256,35 @@ def test_what_nobody_has_changed_is_not_looked_up_again(database: Database) -> N
     seen.clear()
     more = first.share(held | shares, ["198.51.100.8"], PER_IP, False) or {}
     assert more["198.51.100.7"] == shares["198.51.100.7"]
+
+
+def test_a_heartbeat_that_has_heard_of_no_change_asks_nothing(database: Database) -> None:
+    Crawls(database).open("crawl", Scope.HOST)
+    first, second = crawlers = [Crawler(database, name) for name in "ab"]
+    for one in crawlers * 2:  # the first one lives alone until it has heard of the second
+        one.beat()
+        one.work()
+    first.meet(ADDRESSES[0])
+    first.visit()
+    first.work()
+    first.beat()
+    seen = _statements(database)
+    first.work()
+    assert seen == []
+    second.meet(ADDRESSES[0])
+    second.visit()
+    second.work()
+    first.beat()
+    while first.jobs:  # it hears that it has less, and tells that it keeps to it
+        first.work()
+    assert first.budget.servers[ADDRESSES[0]].share < PER_IP, "it has heard that another one is there"
+    second.beat()
+    second.work()
+    assert second.budget.servers[ADDRESSES[0]].share > 0
+    second.end()
+    first.beat()
+    first.work()
+    assert first.budget.alone, "it has heard that the other one is gone"
 
 
 def _statements(database: Database) -> list[str]:

@@ -57,6 +57,27 @@ def test_who_came_first_is_served_first() -> None:
     assert desk.comes(fourth)
 
 
+def test_a_site_in_the_queue_has_its_share_when_it_begins() -> None:
+    desk = Desk()
+    desk.budget.expect(HERE)
+    assert not desk.asked, "who lives alone asks nothing"
+    desk.budget.shared()
+    for address in (HERE, THERE, THERE, ""):
+        desk.budget.expect(address)
+    assert desk.budget.unknown == {HERE, THERE}
+    desk.budget.granted({HERE: 2, THERE: 2}, ())
+    times = len(desk.asked)
+    (site,) = sites(1)
+    assert desk.comes(site)
+    assert len(desk.asked) == times
+    desk.budget.over(HERE, time.monotonic())
+    now = time.monotonic()
+    desk.budget.tidy(now + 50)
+    assert desk.budget.left() == []
+    desk.budget.tidy(now + 70)
+    assert sorted(desk.budget.left()) == [HERE, THERE], "it has not begun, and others may have the share"
+
+
 def test_nobody_is_starved_by_those_that_come_again_at_once() -> None:
     desk = Desk(per_ip=3)
     waiting, asking, served = deque(sites(20)), deque[SiteContext](), Counter[int]()
