@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Final
 
 from scrawler.tuples.classes import NamedTuple
 
-_LONGEST_KNOWN = 256  # longer headers are not remembered
-_LONGEST = 8_192  # characters of all headers together; of longer ones the rest is not read
+_LONGEST_KNOWN: Final = 256  # longer headers are not remembered
+_LONGEST: Final = 8_192  # characters of all headers together; of longer ones the rest is not read
 _MOST_PARAMETERS = 100  # parameters of one media type that are read
 _SPACE = " \t\r\n"
 _TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")

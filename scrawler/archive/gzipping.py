@@ -14,6 +14,7 @@ import re
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Final
 
 try:
     from isal import isal_zlib
@@ -22,7 +23,7 @@ except ImportError:  # there is neither a wheel nor a compiler for this platform
 
 Compress = Callable[[bytes], bytes]
 
-GZIP = 31  # wbits that ask zlib for a gzip wrapper around a window of 32 KB
+GZIP: Final = 31  # wbits that ask zlib for a gzip wrapper around a window of 32 KB
 
 _crc32: Callable[[bytes], int] = zlib.crc32 if isal_zlib is None else isal_zlib.crc32
 _HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # deflate, no name, no time, no system (RFC 1952)
@@ -30,14 +31,14 @@ _BLOCK = struct.Struct("<BHH")  # of stored bytes: whether it is the last, the l
 _LONGEST_BLOCK = 0xFFFF
 _END = struct.Struct("<II")
 
-_SHORT = 1_024
-_TELLING = 64  # bytes at the beginning of a body; text has hardly any beyond ASCII among them
-_WORTH = 2_048  # bytes of a body: in shorter ones the head counts, which does get smaller
-_PACKED = (  # how packed bodies begin: gzip, zlib, zstd, PNG, JPEG, GIF, WOFF2, zip, xz
+_SHORT: Final = 1_024
+_TELLING: Final = 64  # bytes at the beginning of a body; text has hardly any beyond ASCII among them
+_WORTH: Final = 2_048  # bytes of a body: in shorter ones the head counts, which does get smaller
+_PACKED: Final = (  # how packed bodies begin: gzip, zlib, zstd, PNG, JPEG, GIF, WOFF2, zip, xz
     *(b"\x1f\x8b\x08", b"x\x01", b"x\x9c", b"x\xda", b"(\xb5/\xfd", b"\x89PNG", b"\xff\xd8\xff"),
     *(b"GIF8", b"wOF2", b"PK\x03\x04", b"\xfd7zXZ"),
 )
-_BROTLI = re.compile(rb"\ncontent-encoding[ \t]*:[ \t]*br\b", re.IGNORECASE)  # begins in no way of its own
+_BROTLI: Final = re.compile(rb"\ncontent-encoding[ \t]*:[ \t]*br\b", re.IGNORECASE)  # begins in no way of its own
 
 
 def isal_member(data: bytes) -> bytes:

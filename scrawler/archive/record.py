@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha1
 from os import urandom
-from typing import Literal
+from typing import Final, Literal
 
 from scrawler.compiled import compiled_part
 from scrawler.model.terms import Millis
@@ -24,8 +24,8 @@ from scrawler.tuples.quick import quick
 
 Truncation = Literal["", "length", "time", "disconnect"]
 
-_SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_SAME_PAYLOAD: Final = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_NOT_MODIFIED: Final = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _MISLEADING_FIELDS = re.compile(rb"^(?=(?:transfer-encoding|content-length)[ \t]*:)", re.IGNORECASE | re.MULTILINE)
 _MARK = b"X-Archive-Orig-"
@@ -35,7 +35,7 @@ _WHITE_LINES = re.compile(  # lines that look empty to readers which strip them 
     rb"\n(?:(?:[ \t\x0b\x0c\x1c-\x1f\x85\xa0]|\r(?!\n)|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]"
     rb"|\xe2\x81\x9f|\xe3\x80\x80)+\r?\n)+"
 )
-_BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256)
+_BASE32: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256)
 _VARIANTS = {digit: "89ab"[number & 3] for number, digit in enumerate("0123456789abcdef")}
 _END = b"\r\n\r\n"  # of a record
 
@@ -58,7 +58,8 @@ class Exchange:
 
     `body` is as transferred, less the transfer coding; `payload_digest` is `digest(body)`. `truncated` says why the
     body is not whole. A revisit has a whole, non-empty payload; where the server says that it is the same, there is no
-    body, and the digest is that of the earlier one. It is not frozen, which would cost 0.7 us of each page.
+    body, and the digest is that of the earlier one. It is not frozen, which would cost 0.7 us of each page, nor is what
+    makes it a dataclass's own, which mypyc does not compile.
     """
 
     url: str
@@ -68,12 +69,42 @@ class Exchange:
     response_head: bytes
     body: bytes
     payload_digest: bytes
-    truncated: Truncation = ""
-    revisit_of: RevisitOf | None = None
-    protocols: tuple[str, ...] = ()  # such as "h2" and "tls/1.3"; an empty one stands for what is not known
-    cipher_suite: str = ""  # its name at the IANA; empty where there is none, or it is not known
-    metadata: bytes = b""  # what was found in the answer (application/warc-fields); empty: no record of that
-    rendered: bytes = b""  # the document that a browser made of it (HTML in UTF-8); empty: no record of that
+    truncated: Truncation
+    revisit_of: RevisitOf | None
+    protocols: tuple[str, ...]  # such as "h2" and "tls/1.3"; an empty one stands for what is not known
+    cipher_suite: str  # its name at the IANA; empty where there is none, or it is not known
+    metadata: bytes  # what was found in the answer (application/warc-fields); empty: no record of that
+    rendered: bytes  # the document that a browser made of it (HTML in UTF-8); empty: no record of that
+
+    def __init__(
+        self,
+        url: str,
+        address: str,
+        date_ms: Millis,
+        request_head: bytes,
+        response_head: bytes,
+        body: bytes,
+        payload_digest: bytes,
+        truncated: Truncation = "",
+        revisit_of: RevisitOf | None = None,
+        protocols: tuple[str, ...] = (),
+        cipher_suite: str = "",
+        metadata: bytes = b"",
+        rendered: bytes = b"",
+    ) -> None:
+        self.url = url
+        self.address = address
+        self.date_ms = date_ms
+        self.request_head = request_head
+        self.response_head = response_head
+        self.body = body
+        self.payload_digest = payload_digest
+        self.truncated = truncated
+        self.revisit_of = revisit_of
+        self.protocols = protocols
+        self.cipher_suite = cipher_suite
+        self.metadata = metadata
+        self.rendered = rendered
 
 
 @quick
@@ -113,7 +144,7 @@ def _spreads() -> Iterator[tuple[int, int, int]]:
         half, spacing = half // 2, spacing // 2
 
 
-_SPREADS = tuple(_spreads())
+_SPREADS: Final = tuple(_spreads())
 
 
 def warc_date(date_ms: Millis) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _URL = re.compile(rb"(https?)://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]*)(?::([0-9]*))?([^?#]*)(?:\?([^#]*))?")
 # Nearly all: nothing escaped or to escape, no "(" of a session id in the path, the query perhaps with one.
-_SIMPLE = re.compile(r"(https?://[^:/?#@\[%]*(?::[0-9]*)?)(/[!\"$&')->@-~]*)(?:\?([!\"$&-~]*))?")
+_SIMPLE: Final = re.compile(r"(https?://[^:/?#@\[%]*(?::[0-9]*)?)(/[!\"$&')->@-~]*)(?:\?([!\"$&-~]*))?")
 _SESSION = re.compile(r"sid=|sessionid|cfid=")
 _DEFAULT_PORTS = {b"http": b"80", b"https": b"443"}
 _WWW = re.compile(rb"www[0-9]*\.")

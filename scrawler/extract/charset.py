@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import re
 from functools import lru_cache
+from typing import Final
 
 import webencodings
 from chardetng_py.detector import EncodingDetector
@@ -21,20 +22,20 @@ from scrawler.extract.decoders import decoded
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST
 from scrawler.mime import media_type
 
-_PRESCANNED = 1_024  # bytes in which a declaration is looked for
+_PRESCANNED: Final = 1_024  # bytes in which a declaration is looked for
 _DETECTED = 16_384  # bytes on which a guess is based, at most
 _TELLING = re.compile(rb"[\x1b\x80-\xff]")  # what plain ASCII does not have
 _VALIDATED = 65_536  # bytes that must be valid UTF-8 for a page that does not declare it
 _FALLBACK = "windows-1252"
-_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
+_BYTE_ORDER_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
 
 _CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
-_MARKUP = re.compile(
+_MARKUP: Final = re.compile(
     rf"<!--.*?(?:-->|\Z)|<meta[\s/](?P<meta>{TAG_REST})(?P<closed>>?)|</?[a-z]{TAG_REST}|<[!/?][^>]*".encode(),
     re.IGNORECASE | re.DOTALL,
 )
 _ATTRIBUTE = re.compile(ATTRIBUTE.encode())
-_SAYS_MORE = re.compile(b"""[>"'=]""")
+_SAYS_MORE: Final = re.compile(b"""[>"'=]""")
 _XML_DECLARATION = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
 
 

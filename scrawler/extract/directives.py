@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Final
 
 from scrawler.dates import read_date
 from scrawler.model.terms import Millis
@@ -34,7 +35,7 @@ class Directives(NamedTuple):
     nofollow: bool = False
 
 
-ALL_ALLOWED = Directives()
+ALL_ALLOWED: Final = Directives()
 
 
 def directives(metas: Iterable[str], headers: Iterable[str], product_token: str, now: Millis) -> Directives:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from scrawler.extract.simhash import Fingerprint
 from scrawler.tuples.classes import NamedTuple, dataclass
 
-DEEP_HTML = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
+DEEP_HTML: Final = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
 PARSER_FAILED = "parser-failed"  # the note of a page that the parser failed at, and was scanned instead
 
 
@@ -51,25 +51,61 @@ class PageLinks:
     read in. `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large",
     "decode-ratio"), or is empty. `robots` holds the contents of the robots meta elements that address us.
     `page` holds what was read, in UTF-8, for whoever wants to know what the page says. It is not frozen, which would
-    cost 0.7 us of each page.
+    cost 0.7 us of each page, nor is what makes it a dataclass's own, which mypyc does not compile.
     """
 
     base: str
     hrefs: Sequence[str]
-    charset: str = ""
-    note: str = ""
-    robots: list[str] = field(default_factory=list)
-    canonicals: list[str] = field(default_factory=list)  # hrefs of <link rel=canonical> in the head
-    unfollowed: list[str] = field(default_factory=list)  # links that the policy leaves out for their rel
-    assets: list[str] = field(default_factory=list)  # distinct URLs of images, scripts and styles, if they are wanted
-    page: bytes = field(default=b"", compare=False, repr=False)
-    is_xml: bool = False  # whether the page was read as XML
-    fingerprint: Fingerprint | None = None
-    simhash: int = 0  # of its text, where a later visit is to tell by how much that has changed; 0: not computed
-    sources: LinkSources | None = None  # where the links stand, if that is wanted
-    relevance: float | None = None  # how much the page has to do with the crawl's topic, 0 to 1, if there is one
-    searches: Any = None  # what it says for the hidden web, where that is wanted; made by `hidden`
-    marks: Mapping[str, LinkMark] | None = None  # what is said of links, by their URLs, if a URL filter wants it
+    charset: str
+    note: str
+    robots: list[str]
+    canonicals: list[str]  # hrefs of <link rel=canonical> in the head
+    unfollowed: list[str]  # links that the policy leaves out for their rel
+    assets: list[str]  # distinct URLs of images, scripts and styles, if they are wanted
+    page: bytes = field(compare=False, repr=False)
+    is_xml: bool  # whether the page was read as XML
+    fingerprint: Fingerprint | None
+    simhash: int  # of its text, where a later visit is to tell by how much that has changed; 0: not computed
+    sources: LinkSources | None  # where the links stand, if that is wanted
+    relevance: float | None  # how much the page has to do with the crawl's topic, 0 to 1, if there is one
+    searches: Any  # what it says for the hidden web, where that is wanted; made by `hidden`
+    marks: Mapping[str, LinkMark] | None  # what is said of links, by their URLs, if a URL filter wants it
+
+    def __init__(
+        self,
+        base: str,
+        hrefs: Sequence[str],
+        charset: str = "",
+        note: str = "",
+        robots: list[str] | None = None,
+        canonicals: list[str] | None = None,
+        unfollowed: list[str] | None = None,
+        assets: list[str] | None = None,
+        page: bytes = b"",
+        is_xml: bool = False,
+        fingerprint: Fingerprint | None = None,
+        simhash: int = 0,
+        sources: LinkSources | None = None,
+        relevance: float | None = None,
+        searches: Any = None,
+        marks: Mapping[str, LinkMark] | None = None,
+    ) -> None:
+        self.base = base
+        self.hrefs = hrefs
+        self.charset = charset
+        self.note = note
+        self.robots = [] if robots is None else robots
+        self.canonicals = [] if canonicals is None else canonicals
+        self.unfollowed = [] if unfollowed is None else unfollowed
+        self.assets = [] if assets is None else assets
+        self.page = page
+        self.is_xml = is_xml
+        self.fingerprint = fingerprint
+        self.simhash = simhash
+        self.sources = sources
+        self.relevance = relevance
+        self.searches = searches
+        self.marks = marks
 
     @property
     def any(self) -> bool:

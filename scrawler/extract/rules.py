@@ -23,17 +23,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Final
 
 import ada_url
 
 from scrawler.extract.links import LinkPolicy, LinkSources, PageLinks
 from scrawler.urls.query import encode_query
 
-HTML_SPACE = " \t\n\f\r"
+HTML_SPACE: Final = " \t\n\f\r"
 _LONGEST_BASE = 16_384  # characters; in a longer one, which no settings allow, queries are read as UTF-8
-_LINKING_TAGS = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
+_LINKING_TAGS: Final = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
 FOREIGN_TAGS = frozenset(("a", "image", "use"))  # these say something in SVG and MathML
-_ASSET_TAGS = frozenset(("image", "img", "input", "script", "source", "use", "video"))
+_ASSET_TAGS: Final = frozenset(("image", "img", "input", "script", "source", "use", "video"))
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _DOCUMENT_RELATIONS = """alternate appendix author begin canonical chapter contents copyright end first glossary help
@@ -41,9 +42,13 @@ home index last license next prev previous related search section start subsecti
 _RELATIONS = frozenset(_DOCUMENT_RELATIONS.split())
 _ASSET_RELATIONS = frozenset(("stylesheet", "icon"))
 _NO_RELATIONS: frozenset[str] = frozenset()
-_LONGEST_KNOWN = 100  # a longer rel is not remembered
+_LONGEST_KNOWN: Final = 100  # a longer rel is not remembered
 _PRELOADED_ASSETS = frozenset(("style", "script", "image"))
-_DOCUMENT, _CANONICAL, _ASSET, _PRELOADED = 1, 2, 4, 8  # what a <link> may be, by its rel
+# What a <link> may be, by its rel.
+_DOCUMENT: Final = 1
+_CANONICAL: Final = 2
+_ASSET: Final = 4
+_PRELOADED: Final = 8
 # HTML Standard, 4.2.5.3, shared declarative refresh steps: seconds, a separator, an optional "url=", optional quotes.
 _REFRESH = re.compile(
     r"""[ \t\n\f\r]*(?=[0-9.])[0-9.]*[ \t\n\f\r;,]
@@ -62,12 +67,12 @@ Attributes = Mapping[str, str | None]
 DEFAULT_POLICY = LinkPolicy()
 
 # Where a link stands, as Heritrix says it in its metadata records: L leads on, E is embedded, R replaces the page.
-ANCHOR = "L a/@href"
-_AREA = "L area/@href"
-_LINK = "L link/@href"
+ANCHOR: Final = "L a/@href"
+_AREA: Final = "L area/@href"
+_LINK: Final = "L link/@href"
 _REFRESHED = "R meta"
 _LINKED_ASSET = "E link/@href"
-_FRAMES = {"iframe": "E iframe/@src", "frame": "E frame/@src"}
+_FRAMES: Final = {"iframe": "E iframe/@src", "frame": "E frame/@src"}
 _ATTRIBUTES = {"video": "poster", "image": "href", "use": "href"}  # attributes that name assets where that is not src
 
 
@@ -141,10 +146,12 @@ class LinkCollector:
     def result(self, charset: str, page: bytes = b"", note: str = "") -> PageLinks:
         """Return all that was gathered from a page, which is given in UTF-8."""
         assets = list(dict.fromkeys(self._assets)) if self._policy.assets else []
-        lists = self._robots, self._canonicals, self._unfollowed, assets
         if self._sources is not None:
             self._tell_anchors(self._sources)
-        return PageLinks(self.base(charset), self.hrefs, charset, note, *lists, page=page, sources=self._sources)
+        return PageLinks(
+            self.base(charset), self.hrefs, charset, note, self._robots, self._canonicals, self._unfollowed, assets,
+            page=page, sources=self._sources,
+        )  # fmt: skip
 
     def base(self, charset: str) -> str:
         """Return the URL that hrefs are resolved against: the first <base href> if it is http(s), else the page's."""

@@ -7,10 +7,11 @@ space behind the tag's name. MP3 files without an ID3 tag are not looked for.
 from __future__ import annotations
 
 import re
+from typing import Final
 
-RESOURCE_HEADER = 1_445  # bytes that are looked at (MIME Sniffing Standard, 5.2)
-HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
-UNKNOWN_TYPES = frozenset(("", "application/unknown", "unknown/unknown"))  # they say nothing (ibid., 5.1)
+RESOURCE_HEADER: Final = 1_445  # bytes that are looked at (MIME Sniffing Standard, 5.2)
+HTML_TYPES: Final = frozenset(("text/html", "application/xhtml+xml"))
+UNKNOWN_TYPES: Final = frozenset(("", "application/unknown", "unknown/unknown"))  # they say nothing (ibid., 5.1)
 
 _HTML_TAGS = rb"!doctype\s+html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p"
 _HTML = re.compile(

@@ -6,13 +6,15 @@ import contextlib
 import select
 import selectors
 import socket
-from typing import Protocol
+from typing import Final, Protocol
 
 READ = 1
 WRITE = 4
 # What epoll calls EPOLLIN and EPOLLOUT; errors and hang-ups are reported beyond these two.
 
-_AT_ONCE = 32  # sockets of which it is told at once that they are ready: what others have sent waits in the system, for
+_AT_ONCE: Final = (
+    32  # sockets of which it is told at once that they are ready: what others have sent waits in the system, for
+)
 # as a batch of pages it would take the memory of all of them
 
 

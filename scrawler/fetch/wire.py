@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
+from typing import Final
 
 from scrawler.compiled import compiled_part
 from scrawler.fetch.downloader import FetchLimits, Protocols, Request, Response
@@ -28,9 +29,9 @@ BLANK = (b"\r\n", b"\n")  # the line that ends a head
 
 _LINE_END = re.compile(r"[\r\n\0]")
 _HTTP1 = re.compile(rb"HTTP/1\.\d \d{3}[ \r\n]")
-_STATUS_LINE = 64  # bytes of a status line that are looked at: what comes behind them is the reason phrase
+_STATUS_LINE: Final = 64  # bytes of a status line that are looked at: what comes behind them is the reason phrase
 _HTTP_NAMES = {"HTTP/2": "h2", "HTTP/2.0": "h2", "HTTP/3": "h3"}
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _SINGLE = frozenset(("location", "refresh", "retry-after"))  # fields whose values make no list (RFC 9110, 5.2 and 5.3)
 _LENGTH_DIGITS = 19  # digits of a Content-Length: as many as fit 64 bits; Python refuses to read a few thousand
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}

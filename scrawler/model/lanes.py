@@ -9,6 +9,7 @@ In lane -10 - n stands what promises more than others, at level n, and in lane -
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Final
 
 from scrawler.tuples.classes import NamedTuple
 
@@ -112,13 +113,13 @@ def _made(number: int) -> LaneKey:
     return LaneKey(kind, retries, pushbacks, number)
 
 
-NORMAL = lane_key(_NORMAL)
+NORMAL: Final = lane_key(_NORMAL)
 SITEMAP = lane_key(_SITEMAP)
 LEFTOVER = lane_key(_LEFTOVER)
 SLOW = lane_key(_SLOW)
 REFETCH = lane_key(_REFETCH)
 REVISIT = lane_key(_REVISIT)
-PUSHED = lane_key(_PUSHED)
+PUSHED: Final = lane_key(_PUSHED)
 
 
 def priority(level: int) -> LaneKey:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntFlag, StrEnum
+from typing import Final
 
 
 class Result(StrEnum):
@@ -33,19 +34,19 @@ class Result(StrEnum):
         return self in _ANSWERED
 
 
-_ANSWERED = (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR, Result.NOT_MODIFIED)
+_ANSWERED: Final = (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR, Result.NOT_MODIFIED)
 # The page is there, now or from the last visit.
 AS_EXPECTED = frozenset({Result.FETCHED, Result.NOT_MODIFIED, Result.SPARED})
-NO_ERROR = frozenset(  # all others count as errors
+NO_ERROR: Final = frozenset(  # all others count as errors
     {Result.FETCHED, Result.REDIRECT, Result.NOT_MODIFIED, Result.SPARED, Result.UNWANTED_TYPE, Result.TRAP}
 )
 # Where no whole head came: the server, the name or the network may be at fault.
-UNREACHED = frozenset({Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER})
+UNREACHED: Final = frozenset({Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER})
 # What is tried again within a visit of the site, and what may have passed by the time a user asks for it again.
 TRIED_AGAIN = (UNREACHED - {Result.TLS_FAILED}) | {Result.NO_ADDRESS}
 MAY_PASS = UNREACHED | {Result.NO_ADDRESS, Result.PRIVATE_ADDRESS, Result.INTERNAL_ERROR}
 # Which of a seed's counts (`SeedCounts`) a final result adds to; all others are failures.
-COUNTED_AS = {
+COUNTED_AS: Final = {
     Result.FETCHED: "pages",
     Result.REDIRECT: "redirects",
     Result.HTTP_ERROR: "http_errors",

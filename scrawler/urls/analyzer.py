@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from sys import maxsize
+from typing import Final
 
 from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
@@ -38,10 +39,12 @@ from scrawler.urls.verdict import Verdict
 
 CACHE_ENTRIES = 512  # entries of about 200 bytes; of the sites measured none gained more than a tenth from 65,536
 
-_BOUND_TO_PAGE = re.compile(r"https?:(?!//)", re.IGNORECASE)
+_BOUND_TO_PAGE: Final = re.compile(r"https?:(?!//)", re.IGNORECASE)
 
 # Members of an enum cost a look-up each time they are named.
-_INTERNAL, _EXTERNAL, _SAME_PAGE = Verdict.INTERNAL, Verdict.EXTERNAL, Verdict.SAME_PAGE
+_INTERNAL: Final = Verdict.INTERNAL
+_EXTERNAL: Final = Verdict.EXTERNAL
+_SAME_PAGE: Final = Verdict.SAME_PAGE
 
 
 @quick

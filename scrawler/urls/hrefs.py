@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import Final, overload
 
-_MOST_JOINED = 1 << 24  # characters; where a page's links have more, it mostly holds many copies of one long link
+_MOST_JOINED: Final = (
+    1 << 24
+)  # characters; where a page's links have more, it mostly holds many copies of one long link
 
 
 class Hrefs(Sequence[str]):

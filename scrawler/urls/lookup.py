@@ -13,7 +13,7 @@ newest that came once it keeps the bytes, so that few are learned twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from typing import Protocol
+from typing import Final, Protocol
 
 from scrawler.compiled import compiled_part
 from scrawler.tuples.classes import NamedTuple
@@ -21,7 +21,7 @@ from scrawler.urls.normalise import HTTP_SCHEMES, is_plain_name
 from scrawler.urls.traps import UrlLimits
 from scrawler.urls.verdict import Verdict
 
-CACHED_HREF = 256  # characters of an href that is remembered: longer ones hardly ever come again
+CACHED_HREF: Final = 256  # characters of an href that is remembered: longer ones hardly ever come again
 _ROOTED = ("/", *HTTP_SCHEMES)
 
 External = tuple[str]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Final
 
 from ada_url import join_url, normalize_url
 
@@ -19,7 +20,7 @@ from scrawler.urls.ports import is_refused_port
 from scrawler.urls.verdict import Verdict
 
 MAX_URL_LENGTH = 2048  # bytes of a URL that is crawled, by default
-HTTP_SCHEMES = ("http://", "https://")
+HTTP_SCHEMES: Final = ("http://", "https://")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -29,10 +30,10 @@ _AUTHORITY_END = re.compile(r"[/?#\\]")
 # Segments that nothing is done to: none begins with a dot. Each character fits one place of the pattern alone: a text
 # that does not match in the end is gone through twice, not more often. Paths of more segments are not called plain.
 _PLAIN_SEGMENTS = r"(?:[\w~-][\w.~-]*/){0,100}(?:[\w~-][\w.~-]*)?"
-_plain_path = re.compile(rf"(?:\./)?((?:\.\./){{0,100}}){_PLAIN_SEGMENTS}", re.ASCII).fullmatch
-is_plain_name = re.compile(r"[\w~-][\w.~-]*|", re.ASCII).fullmatch  # it takes one such segment, or an empty text
+_plain_path: Final = re.compile(rf"(?:\./)?((?:\.\./){{0,100}}){_PLAIN_SEGMENTS}", re.ASCII).fullmatch
+is_plain_name: Final = re.compile(r"[\w~-][\w.~-]*|", re.ASCII).fullmatch  # it takes one such segment, or an empty text
 # A URL in which the standard finds nothing to do: a name that is no address and has no punycode to be checked, no port.
-is_plain_url = re.compile(
+is_plain_url: Final = re.compile(
     rf"https?://(?:(?!xn--)[a-z0-9-]+\.){{1,100}}[a-z]+/{_PLAIN_SEGMENTS}(?:\?[\w.~=&;%+/:,*!@$()-]*)?", re.ASCII
 ).fullmatch
 _SHOWN = 40  # characters of a bad part that a message quotes
@@ -53,10 +54,10 @@ class SeedUrl(NamedTuple):
     problem: str = ""
 
 
-_SYNTAX = Normalised("", Verdict.SYNTAX)
-_SCHEME = Normalised("", Verdict.SCHEME)
-_PORT = Normalised("", Verdict.PORT)
-_LENGTH = Normalised("", Verdict.LENGTH)
+_SYNTAX: Final = Normalised("", Verdict.SYNTAX)
+_SCHEME: Final = Normalised("", Verdict.SCHEME)
+_PORT: Final = Normalised("", Verdict.PORT)
+_LENGTH: Final = Normalised("", Verdict.LENGTH)
 
 
 def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENGTH) -> Normalised:

@@ -7,14 +7,15 @@ Folding is conservative, words stay words: whatever a person could have named di
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 from scrawler.urls.scope import origin
 
-_FOLDS = re.compile(r"[0-9;?]")  # a URL without any of these is its own pattern
+_FOLDS: Final = re.compile(r"[0-9;?]")  # a URL without any of these is its own pattern
 _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
-_TOKEN = re.compile(rf"%[0-9A-Fa-f]{{2}}|(?<![0-9A-Za-z]){_UUID}(?![0-9A-Za-z])|[0-9A-Za-z]+")
+_TOKEN: Final = re.compile(rf"%[0-9A-Fa-f]{{2}}|(?<![0-9A-Za-z]){_UUID}(?![0-9A-Za-z])|[0-9A-Za-z]+")
 _DIGITS = re.compile(r"[0-9]+")
 _HEX = re.compile(r"[0-9A-Fa-f]+")
 _SHORTEST_ID = 8  # characters of a token; of shorter ones only the digits are folded
@@ -32,7 +33,7 @@ class Patterns(NamedTuple):
     queries: str
 
 
-_NONE = Patterns("", "")
+_NONE: Final = Patterns("", "")
 
 
 def patterns_of(url: str) -> Patterns:

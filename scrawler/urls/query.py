@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 
 from scrawler.urls.encoders import STATEFUL, Encode, encoder, kanji
 
-AS_UTF_8 = frozenset(("", "utf-8"))  # labels that nearly all pages have; others are looked up
+AS_UTF_8: Final = frozenset(("", "utf-8"))  # labels that nearly all pages have; others are looked up
 _ENCODED = frozenset(b"\"#<>'").union(range(0x21), range(0x7F, 0x100))  # the special-query percent-encode set
 _ESCAPED = [f"%{byte:02X}" if byte in _ENCODED else chr(byte) for byte in range(256)]
 _SHORT = 2  # encoded characters of so many bytes are remembered; GB 18030 has many of four, which hardly come again

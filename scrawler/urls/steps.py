@@ -21,16 +21,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from typing import Final
 
 from scrawler.urls.scope import authority, has_domain
 
 Step = Callable[[str], str]
 
-MARKS = re.compile(r"[%?;(]")  # a URL without any of these is left as it is by all steps
+MARKS: Final = re.compile(r"[%?;(]")  # a URL without any of these is left as it is by all steps
 
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 # An escape that follows half of another one stays: decoded, it could make that one whole.
-_HALF = re.compile(r"%[0-9A-Fa-f]?\Z")
+_HALF: Final = re.compile(r"%[0-9A-Fa-f]?\Z")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _SPELT = {
     f"{byte:02X}": chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in range(256)
@@ -38,11 +39,11 @@ _SPELT = {
 
 # Servlet containers write the session behind the last segment, but for a welcome page behind any. A segment that would
 # become a dot segment keeps it.
-_PATH_SESSION = re.compile(
+_PATH_SESSION: Final = re.compile(
     r"(?<!/\.)(?<!/\.\.)(?<!/%2e)(?<!/%2e\.)(?<!/\.%2e)(?<!/%2e%2e);jsessionid=[^;/]*", re.IGNORECASE
 )
 # ASP.NET without cookies: /(S(24 characters))/, perhaps with A(...) and F(...) for users, or in version 1 /(24)/.
-_ASP_SEGMENT = re.compile(r"/\((?:(?:[ASF]\([0-9A-Za-z_-]{20,512}\)){1,3}|[0-9a-z]{24})\)(?=/)")
+_ASP_SEGMENT: Final = re.compile(r"/\((?:(?:[ASF]\([0-9A-Za-z_-]{20,512}\)){1,3}|[0-9a-z]{24})\)(?=/)")
 _SESSIONS = frozenset({"jsessionid", "phpsessid", "zenid", "oscsid"})
 _ASP_SESSION = re.compile(r"aspsessionid[a-z]{8}")
 _LONG_SESSIONS = frozenset({"sid", "sessionid"})  # with a short value these names mean other things
@@ -62,8 +63,8 @@ _TRACKING_STARTS = ("utm_", "mtm_")
 # question mark belongs to it: so each match begins with one of two characters, which alone are looked for at first.
 _SESSION_MARKS = (*sorted(_SESSIONS | _LONG_SESSIONS), "aspsessionid", "cftoken")
 _TRACKING_MARKS = (*_TRACKING_STARTS, *sorted(_TRACKING))
-_MAY_BE_SESSION = re.compile(rf"[?&](?:{'|'.join(_SESSION_MARKS)})", re.IGNORECASE)
-_MAY_BE_TRACKING = re.compile(rf"[?&](?:{'|'.join(_TRACKING_MARKS)})", re.IGNORECASE)
+_MAY_BE_SESSION: Final = re.compile(rf"[?&](?:{'|'.join(_SESSION_MARKS)})", re.IGNORECASE)
+_MAY_BE_TRACKING: Final = re.compile(rf"[?&](?:{'|'.join(_TRACKING_MARKS)})", re.IGNORECASE)
 PARAMETER_MARKS = (*_SESSION_MARKS, *_TRACKING_MARKS)  # a parameter that no step takes out begins with none of these
 
 

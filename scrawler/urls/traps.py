@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.verdict import Verdict
 
-_BEFORE_PATH = 2  # "http://" has so many slashes
-_FOLDERS = 1_024  # folders that a party remembers
+_BEFORE_PATH: Final = 2  # "http://" has so many slashes
+_FOLDERS: Final = 1_024  # folders that a party remembers
 
 
 class UrlLimits(NamedTuple):

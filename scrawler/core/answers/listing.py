@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import accumulate
+from typing import Final
 
 from scrawler.core.answers.aliases import suspect
 from scrawler.core.answers.focus import Focus, inherited_level, score_of_level
@@ -30,7 +31,7 @@ from scrawler.urls.topic import Topic, level_of
 from scrawler.urls.verdict import Verdict
 
 _MOST_EXTERNAL = 4 << 20  # bytes of a page's external URLs: a foreign <base> makes 2 KB of each short link
-_FEW_EXTERNAL = 64  # so many external URLs may be of any length
+_FEW_EXTERNAL: Final = 64  # so many external URLs may be of any length
 
 
 class UrlLister:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from scrawler.archive.record import RecordRef
 from scrawler.core.answers.reading import Reading
 from scrawler.core.party.depth import Entry, EntryRole
@@ -13,9 +15,11 @@ from scrawler.model.robots import RobotsRecord
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis, url_hash
 
-_DETAIL_CHARACTERS = 1000
-_LOCATION_CHARACTERS = 16_000  # of where a seed's own URL leads: that is followed. The longest URL that may be allowed
-_NO_RECORD = RecordRef("", 0, 0, b"", False)
+_DETAIL_CHARACTERS: Final = 1000
+_LOCATION_CHARACTERS: Final = (
+    16_000  # of where a seed's own URL leads: that is followed. The longest URL that may be allowed
+)
+_NO_RECORD: Final = RecordRef("", 0, 0, b"", False)
 
 
 def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:

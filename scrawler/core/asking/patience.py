@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from scrawler.core.rules import CrawlRules
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result
 
-_WINDOW = 32  # answers of the first pass, from one judgement to the next
+_WINDOW: Final = 32  # answers of the first pass, from one judgement to the next
 _MANY = 8  # of them given up: to wait for longer costs less than to ask for them again
 _FEW = 4  # of them that take more than half the time
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from math import inf
+from typing import Final
 
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.page_rows import refused_row
@@ -29,10 +30,10 @@ from scrawler.model.lanes import PUSHED
 from scrawler.model.scope import Scope
 from scrawler.model.visits import conditions
 
-_REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_REFUSALS_AT_ONCE: Final = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
-_SITEMAP_TYPES = ("text/xml", "text/plain", *(f"application/{name}" for name in _APPLICATIONS))
-_REFUSING = 0.05  # seconds of that after which others have their turn: some sites have thousands of rules
+_SITEMAP_TYPES: Final = ("text/xml", "text/plain", *(f"application/{name}" for name in _APPLICATIONS))
+_REFUSING: Final = 0.05  # seconds of that after which others have their turn: some sites have thousands of rules
 
 
 class Visits:

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from scrawler.flocks import SUPPORTED, try_lock
 from scrawler.tuples.classes import NamedTuple
@@ -29,9 +30,9 @@ _MAGIC = b"SCrawler reads 1"
 _HEADER = struct.Struct("<16sIIq")  # magic, slots, bytes of each, how many processes the kernel had killed for memory
 _SLOT = struct.Struct("<IIqQ")  # length of the URL (0: nothing is read), 1 if it was read for too long, site, thread
 _READ = struct.Struct("<IIq")  # what is read of a slot: all but the thread
-_write_read = _READ.pack_into
-_LENGTH = struct.Struct("<I")
-_NOTHING = _LENGTH.pack(0)
+_write_read: Final = _READ.pack_into
+_LENGTH: Final = struct.Struct("<I")
+_NOTHING: Final = _LENGTH.pack(0)
 _OOM = "oom_kill "  # a line of /proc/vmstat
 
 

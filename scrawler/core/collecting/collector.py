@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from math import inf
+from typing import Final
 
 from scrawler.core.answers.lister import SitemapLister
 from scrawler.core.answers.reading import Reading
@@ -31,20 +32,26 @@ from scrawler.fetch.downloader import Downloader, Rendered, Response
 from scrawler.model.results import Result
 from scrawler.threads import WorkerThread
 
-_LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
+_LARGE_BODY: Final = (
+    1 << 18
+)  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
 # parsing and compressing use the second processor then, but the threads fight over the interpreter lock
 # (seven threads: 1,080 us of CPU a page against 960, for 8 % more pages/s).
 
-_TURN = 0.01  # seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches
+_TURN: Final = (
+    0.01  # seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches
+)
 # (20 threads with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
 
 _STARTS = 32  # requests that are started before answers are looked for again: as many as are read at once. Where a
 # thousand sites are due and the processor is late, all of them would else be asked while answers wait in the system,
 # at 7 KB a request; and how long a server took would be measured with what the answer had to wait.
 
-_LONGEST_WAIT = 60.0  # seconds for which a collector with nothing to do sleeps, unless it is woken
+_LONGEST_WAIT: Final = 60.0  # seconds for which a collector with nothing to do sleeps, unless it is woken
 
-_GIVE_WAY = 0.001  # seconds between two slices of a long list: a lock that is taken back at once goes to nobody else
+_GIVE_WAY: Final = (
+    0.001  # seconds between two slices of a long list: a lock that is taken back at once goes to nobody else
+)
 
 
 class UrlCollector:

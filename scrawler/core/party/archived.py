@@ -6,17 +6,18 @@ import zlib
 from array import array
 from bisect import bisect_left
 from struct import Struct
+from typing import Final
 
 from scrawler.archive.gzipping import zlib_stream
 from scrawler.archive.record import RevisitOf
 from scrawler.model.terms import Millis
 from scrawler.urls.scope import origin
 
-_KEPT = 10_000  # payloads, the newest; half of them for sure: so a number of one needs 13 bits
-_KEY = 6  # first bytes of a digest by which it is found; the others are compared
-_NUMBER = 16  # bits of a record's number, which stands behind its key
-_RECORD = Struct("<BIq")  # length of the rest of its digest and of its URL, which follow, and date
-_PACKED = 32  # records that are compressed together
+_KEPT: Final = 10_000  # payloads, the newest; half of them for sure: so a number of one needs 13 bits
+_KEY: Final = 6  # first bytes of a digest by which it is found; the others are compared
+_NUMBER: Final = 16  # bits of a record's number, which stands behind its key
+_RECORD: Final = Struct("<BIq")  # length of the rest of its digest and of its URL, which follow, and date
+_PACKED: Final = 32  # records that are compressed together
 
 
 class ArchivedPayloads:

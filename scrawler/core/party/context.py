@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrawler.core.party.decisions import end_detail
 from scrawler.core.party.depth import DEPTH_BUFFER, Entry, EntryRole, Lane
@@ -35,7 +35,7 @@ from scrawler.urls.verdict import Verdict
 if TYPE_CHECKING:
     from scrawler.hidden.searches import Searches
 
-_NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
+_NOT_MODIFIED: Final = HTTPStatus.NOT_MODIFIED.value
 _BEFORE_PRIORITY = (LaneKind.PUSHED, LaneKind.SITEMAP)
 _NO_URLS: frozenset[str] = frozenset()  # one for all parties: each call of `frozenset` makes another, of 216 bytes
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from scrawler.core.rules import SeedLimits
 from scrawler.fetch.downloader import INVALID_LENGTH, Response
 from scrawler.model.lanes import SLOW, LaneKey, LaneKind
@@ -10,7 +12,7 @@ from scrawler.model.seeds import EndReason, SeedCounts
 from scrawler.units import counted
 
 MAX_SEED_REDIRECTS = 5
-PUSH_BACK = frozenset({429, 503})  # statuses by which a server asks for fewer requests
+PUSH_BACK: Final = frozenset({429, 503})  # statuses by which a server asks for fewer requests
 _RETRY_STATUS = frozenset({500, 502, 504})
 _PATIENT = (LaneKind.SLOW, LaneKind.REFETCH)  # these wait as long as the downloader does
 _CUT_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.TOO_LARGE})

@@ -15,6 +15,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
+from typing import Final
 
 from scrawler.archive.gzipping import zlib_stream
 from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneKey, LaneKind, LaneState, lane_key
@@ -35,7 +36,7 @@ class EntryRole(Enum):
     SITEMAP = auto()
 
 
-_PAGE = EntryRole.PAGE
+_PAGE: Final = EntryRole.PAGE
 
 
 @quick

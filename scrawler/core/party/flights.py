@@ -5,6 +5,8 @@ A flight goes with its request as the tag, and comes back with the response.
 
 from __future__ import annotations
 
+from typing import Final
+
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Entry, Lane
 from scrawler.core.party.site import Origin, SiteContext
@@ -81,7 +83,7 @@ class AliasFlight:
 
 
 Flight = PageFlight | RobotsFlight | AliasFlight
-_KINDS = (PageFlight, RobotsFlight, AliasFlight)  # the union would be made anew for each question
+_KINDS: Final = (PageFlight, RobotsFlight, AliasFlight)  # the union would be made anew for each question
 
 
 def flight_of(request: Request) -> Flight:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import field
+from typing import Final
 
 from scrawler.core.party.decisions import PUSH_BACK, out_of_patience
 from scrawler.core.rules import CrawlRules, retry_pause_ms
@@ -23,7 +24,7 @@ from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis
 from scrawler.tuples.classes import dataclass
 
-_UNMINDED = 2  # failures in a row after which the next request goes out as usual
+_UNMINDED: Final = 2  # failures in a row after which the next request goes out as usual
 _FOR_OTHERS = 3  # times as many push-backs end the parties of a site that have not asked for anything
 _JITTER = 0.25  # part by which a pause that nobody asked for is made longer, at most
 

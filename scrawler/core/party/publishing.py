@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from scrawler.extract.decode import decode_body
 from scrawler.extract.link_header import targets_of
@@ -18,7 +19,7 @@ WELL_KNOWN = "/.well-known/resourcesync"
 DESCRIPTION = "description"
 CAPABILITY_LIST = "capabilitylist"
 RESOURCE_LIST = "resourcelist"
-CHANGE_LIST = "changelist"
+CHANGE_LIST: Final = "changelist"
 RELATION = "resourcesync"
 DELETED = "deleted"
 LEVELS = 3  # by which lists may stand deeper than sitemaps: below a description, a capability list, and an index

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from typing import Final
 
 from scrawler.model.rows import PageRow
 
-_PROTOCOL = 5  # the newest one: nobody else reads these bytes
+_PROTOCOL: Final = 5  # the newest one: nobody else reads these bytes
 
 
 class WaitingRows:

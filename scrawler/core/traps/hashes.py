@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-_SIZE = 8  # bytes of a hash
+from typing import Final
+
+_SIZE: Final = 8  # bytes of a hash
 
 
 class PackedHashes:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from typing import Final
 
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
@@ -35,10 +36,10 @@ _PROBATION = 10  # pages in which a set of parameters has to show something new 
 
 _PATTERNS = 1_000  # so many patterns a party remembers
 _MEMORIES = 32  # groups of pages whose texts it remembers
-_CLASSES = 512  # sets of links that it remembers
+_CLASSES: Final = 512  # sets of links that it remembers
 _LED_TO = 4_096  # URLs for which it remembers on which kind of page they were found
 _TEXTS = 4_096  # of its pages whose words it remembers, in mode "all"
-_LINKS_AS = "links as on "  # begins the pattern of pages with the same links
+_LINKS_AS: Final = "links as on "  # begins the pattern of pages with the same links
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +74,7 @@ class _Page(NamedTuple):
     links: int | None  # a hash of them as written; None: it has none
 
 
-_NO_PAGE = _Page("", (), Patterns("", ""), None)
+_NO_PAGE: Final = _Page("", (), Patterns("", ""), None)
 
 
 class PartyTraps:
