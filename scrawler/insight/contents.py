@@ -33,8 +33,8 @@ from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings, checked_folder
-from scrawler.store.crawls import Crawl
-from scrawler.store.earlier import absolute, open_earlier
+from scrawler.store.crawls import Crawl, Crawls
+from scrawler.store.earlier import absolute, open_referred
 from scrawler.store.engine import Database, Waiting
 from scrawler.store.machines import Machines
 from scrawler.store.traces import Traces
@@ -230,8 +230,8 @@ class PageReader:
     @property
     def earlier_crawl(self) -> str:
         """The database of the earlier crawl to whose archive this one refers; empty where nobody says."""
-        given = self._settings.dedup_from
-        return "" if given is None else absolute(given) or ""
+        given = self._earlier_crawls()
+        return absolute(given[0]) or "" if given else ""
 
     def close(self) -> None:
         """Let go of the file that is open; calling it again does nothing."""
@@ -264,9 +264,7 @@ class PageReader:
                 return found
         if gone is not None:
             raise gone
-        where = (
-            "in the database any more" if self._settings.dedup_from is None else "in the database, nor in earlier ones"
-        )
+        where = "in the database, nor in earlier ones" if self._earlier else "in the database any more"
         raise RecordsLostError(f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not {where}")
 
     def _own_original(self, page: PageRow, revisit: StoredAnswer) -> tuple[PageRow, StoredAnswer] | None:
@@ -281,12 +279,18 @@ class PageReader:
             self._earlier = self._opened_earlier()
         return self._earlier
 
+    def _earlier_crawls(self) -> list[str]:
+        """Return what names the earlier crawls: the one that is given now, and those of all runs."""
+        given = [] if self._settings.dedup_from is None else [self._settings.dedup_from]
+        return list(dict.fromkeys([*given, *Crawls(self._database).referred_to()]))
+
     def _opened_earlier(self) -> list[PageReader]:
-        if self._settings.dedup_from is None:
+        given = self._earlier_crawls()
+        if not given:
             return []
         waiting = Waiting(give_up_after=self._settings.database_patience)
         try:
-            found = open_earlier(self._settings.dedup_from, self._database, waiting=waiting)
+            found = open_referred(given, self._database, waiting)
         except (StoreError, SettingsError) as error:
             raise RecordsLostError(f"what an earlier crawl has archived cannot be read: {error}") from error
         self._closing = [one.close for one in found]

@@ -46,6 +46,7 @@ class Crawl:
         return f"{self.files_prefix}{machine_id}"
 
 
+_REFERRING = 1_000  # runs that are looked at for the earlier crawls to which they referred
 _BEGUN = (SeedState.ACTIVE, SeedState.SLOW, SeedState.DONE)
 
 
@@ -154,6 +155,12 @@ class Crawls:
         copying = run.c.settings.contains('"archive_to": "', autoescape=True)
         rows = self._database.rows(select(run.c.settings).where(copying).order_by(run.c.id.desc()).limit(1))
         return read_json(rows[0].settings)["archive_to"] if rows else None
+
+    def referred_to(self) -> list[str]:
+        """Return to which earlier crawls its runs have referred (`dedup_from`), those of the newest runs first."""
+        referring = run.c.settings.contains('"dedup_from": "', autoescape=True)
+        newest = select(run.c.settings).where(referring).order_by(run.c.id.desc()).limit(_REFERRING)
+        return list(dict.fromkeys(read_json(row.settings)["dedup_from"] for row in self._database.rows(newest)))
 
     def end_run(self, run_id: int, outcome: str, *, pages: int, bytes_: int, errors: int) -> None:
         """Record how a run ended ("completed", "stopped", ...) and its totals."""

@@ -98,24 +98,52 @@ def open_earlier(
     """Open an earlier crawl, with those to which it refers itself; to be closed, each.
 
     `given` is a file or a database URL, `own` the database of the crawl at hand, and `scope` its scope, with which that
-    of the earlier ones must agree. What is wrong further back ends the row: their payloads are archived once more.
+    of the earlier ones must agree. What is wrong further back is left out: its payloads are archived once more.
 
     Raises:
         SettingsError: it is the crawl's own database, or has another scope.
         StoreError: it cannot be opened.
     """
+    return _with_further([_opened(given, own, scope, waiting)], own, scope, waiting)
+
+
+def open_referred(given: Sequence[str], own: Database, waiting: Waiting) -> list[EarlierCrawl]:
+    """Open all earlier crawls to which the records of a crawl may refer, as far as they are there.
+
+    Raises as `open_earlier`, where none of those that are `given` can be opened.
+    """
     found: list[EarlierCrawl] = []
+    wrong: ScrawlerError | None = None
+    for one in given:
+        try:
+            if not any(_is_same(one, known.database) for known in found):
+                found.append(_opened(one, own, None, waiting))
+        except (SettingsError, StoreError) as error:
+            wrong = wrong or error
+    if wrong is not None and not found:
+        raise wrong
+    return _with_further(found, own, None, waiting)
+
+
+def _with_further(
+    found: list[EarlierCrawl], own: Database, scope: Scope | None, waiting: Waiting | None
+) -> list[EarlierCrawl]:
+    """Add the crawls to which those refer that were found, and to which these refer."""
     try:
-        found.append(_opened(given, own, scope, waiting))
-        with suppress(ScrawlerError):
-            while len(found) < _MOST and (further := _further(found[-1])):
-                if any(_is_same(further, one.database) for one in found):
-                    break
-                found.append(_opened(further, own, scope, waiting))
+        for one in found:  # those that are added on the way among them
+            with suppress(ScrawlerError):
+                for further in Crawls(one.database).referred_to():
+                    _add(found, further, own, scope, waiting)
     except BaseException:
         close_earlier(found)
         raise
     return found
+
+
+def _add(found: list[EarlierCrawl], given: str, own: Database, scope: Scope | None, waiting: Waiting | None) -> None:
+    with suppress(ScrawlerError):
+        if len(found) < _MOST and not any(_is_same(given, one.database) for one in found):
+            found.append(_opened(given, own, scope, waiting))
 
 
 def close_earlier(found: Sequence[EarlierCrawl]) -> None:
@@ -133,11 +161,6 @@ def absolute(given: str) -> str | None:
         return given if parsed_url(given).password is None else None
     except DatabaseUrlError:
         return None
-
-
-def _further(earlier: EarlierCrawl) -> str | None:
-    given = (Traces(earlier.database).last_settings() or {}).get("dedup_from")
-    return given if isinstance(given, str) and given else None
 
 
 def _opened(given: str, own: Database, scope: Scope | None, waiting: Waiting | None) -> EarlierCrawl:
