@@ -72,6 +72,12 @@ def parsed_url(url: str) -> URL:
     return target.set(drivername="sqlite")
 
 
+def load_dialect(url: str) -> None:
+    """Load what speaks to a database of that kind, if there is any: for processes that are about to be forked."""
+    with suppress(DatabaseUrlError, ArgumentError):  # who opens it says what is wrong
+        parsed_url(url).get_dialect()
+
+
 def dialect_of(url: str) -> str:
     """Return the dialect of the database at a URL: "sqlite", "mysql" or "postgresql"; raises DatabaseUrlError."""
     return parsed_url(url).get_backend_name()

@@ -14,6 +14,7 @@ from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, StartError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.settings import Settings
+from scrawler.store.engines import load_dialect
 from scrawler.supervisor.forked import ForkedProcess, forked_processes
 from scrawler.supervisor.messages import Failure, order_line
 from scrawler.supervisor.process import MachineProcess
@@ -100,6 +101,7 @@ class Supervisor:
         try:
             if self._own_process:
                 raise_file_limit(_FILES * len(self._seats) + 256)
+                load_dialect(self._settings.db)  # each would load it by itself
                 self._forked = forked_processes(len(self._seats))
             return self._supervise()
         finally:

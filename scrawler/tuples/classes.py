@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
     from typing import NamedTuple as NamedTuple
+
+    def write_inits() -> None:
+        """See below."""
 else:
     from collections import namedtuple
     from dataclasses import MISSING, FrozenInstanceError, fields
@@ -21,6 +24,7 @@ else:
     from operator import attrgetter
     from reprlib import recursive_repr
 
+    _waiting = []  # classes whose `__init__` may not be written yet
     _NOT_GIVEN = object()  # stands for what a factory is to make
     _NOT_COPIED = frozenset(("__annotations__", "__module__", "__name__"))
 
@@ -39,9 +43,16 @@ else:
             for name, method in (methods | {"__init__": _LateInit(frozen)}).items():
                 if name not in kind.__dict__:
                     setattr(kind, name, method)
-            return collected(kind)
+            found = collected(kind)  # with slots another class, but mypyc keeps the first one
+            _waiting.append(kind if "__mypyc_attrs__" in kind.__dict__ else found)
+            return found
 
         return made
+
+    def write_inits():
+        """Write what is not written yet: for processes that are about to be forked, each of which would do so."""
+        while _waiting:
+            _ = _waiting.pop().__init__
 
     class _LateInit:
         """Stands for `__init__` of a class until that is asked for, and puts what it writes in its place."""

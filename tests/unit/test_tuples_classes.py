@@ -163,6 +163,13 @@ def test_two_threads_may_make_the_first_objects_of_a_class() -> None:
         assert [one.sum for one in made] == [6] * 4
 
 
+def test_what_is_to_be_forked_has_its_methods_written() -> None:
+    kinds = [declared(ours, slots=slots) for slots in (False, True)]
+    assert not any(inspect.isfunction(kind.__dict__["__init__"]) for kind in kinds)
+    classes.write_inits()
+    assert all(inspect.isfunction(kind.__dict__["__init__"]) for kind in kinds)
+
+
 def test_a_named_tuple_is_what_it_was() -> None:
     one = _Ours(1)
     assert (one, one._fields, one._field_defaults) == (Plain(1), Plain._fields, Plain._field_defaults)
