@@ -43,9 +43,10 @@ _TURN: Final = (
 )
 # (20 threads with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
 
-_STARTS = 32  # requests that are started before answers are looked for again: as many as are read at once. Where a
-# thousand sites are due and the processor is late, all of them would else be asked while answers wait in the system,
-# at 7 KB a request; and how long a server took would be measured with what the answer had to wait.
+_IN_FLIGHT, _STARTS = 96, 32  # with more requests in flight than the first, so many are started before answers are
+# looked for again, as many as are read at once. Where a thousand sites are due and the processor is late, all of them
+# would else be asked while answers wait in the system, at 7 KB a request; and how long a server took would be measured
+# with what the answer had to wait. Threads with few sites are not held up.
 
 _LONGEST_WAIT: Final = 60.0  # seconds for which a collector with nothing to do sleeps, unless it is woken
 
@@ -211,8 +212,8 @@ class UrlCollector:
                 self._read_and_apply(response)
             going = self._go_on(ending)
             now = time.monotonic()
-            has_more = self._downloader.ready() or (not ending and self._schedule.next_at <= now)
-            if not going or now >= ends_at or not has_more:
+            is_late = not ending and self._schedule.next_at <= now
+            if not going or now >= ends_at or not (is_late or self._downloader.ready()):
                 return going, []
 
     def _land(self, now: float, ending: bool) -> list[Response]:
@@ -329,7 +330,8 @@ class UrlCollector:
         now = time.monotonic()
         if not ending:
             self._ports.help_yourself(self)
-            most = self._downloader.in_flight + _STARTS
+            in_flight = self._downloader.in_flight
+            most = max(_IN_FLIGHT, in_flight + _STARTS)
             while self._downloader.in_flight < most and (site := self._schedule.take_due(now)) is not None:
                 self._visit(site, now)
         if now >= self._handover.next_at:

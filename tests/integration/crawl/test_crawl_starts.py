@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrawler.core.machine.machine import Machine
     from tests.integration.crawl.conftest import Crawl
 
-SITES, AT_ONCE = 120, 32
+SITES, AT_ONCE = 150, 96
 _CODE = """
 from scrawler.fetch.curl import CurlDownloader
 
@@ -54,16 +54,16 @@ def test_where_many_sites_are_due_answers_are_looked_for_after_some(crawl: Crawl
         """Keep the turn until most of the sites are due."""
         (collector,) = machine.crew.collectors
         waiting = [site.wake_at for site in collector.sites.values() if 0 < site.wake_at < inf]
-        if not late and len(waiting) > 2 * AT_ONCE:
+        if not late and len(waiting) > AT_ONCE + 16:
             while time.monotonic() < max(waiting):
                 time.sleep(0.01)
             late.append(len(waiting))
 
-    with SynthServer(WebSpec(sites=SITES, equal=True, mean_pages=4, page_bytes=400)) as server:
+    with SynthServer(WebSpec(sites=SITES, equal=True, mean_pages=2, page_bytes=400)) as server:
         crawl.add(server.web.seeds())
-        settings = crawl.settings(threads=1, seeds_per_thread=SITES, delay=0.3, downloader="theirs")
+        settings = crawl.settings(threads=1, seeds_per_thread=SITES, delay=1.0, downloader="theirs")
         assert watch(settings, on_look=come_late).ended
         pages = {line.url for line in server.log() if not line.url.endswith("/robots.txt")}
         assert pages >= truth(server)
     assert late
-    assert max(package.started) == AT_ONCE
+    assert 1 < max(package.started) <= AT_ONCE
