@@ -182,7 +182,7 @@ def test_traps_see_no_difference(crawl: Crawl, later: Crawl, serve: Serve, tmp_p
     assert site.answers[304] == len(later.fetched())
 
 
-@pytest.mark.parametrize("damage", ["deleted", "cut", "replaced", "flipped"])
+@pytest.mark.parametrize("damage", ["deleted", "cut", "replaced", "flipped", "flipped, and tried again"])
 def test_what_the_earlier_archive_does_not_hold_any_more_is_asked_for_as_a_whole(
     crawl: Crawl, later: Crawl, serve: Serve, damage: str
 ) -> None:
@@ -201,11 +201,13 @@ def test_what_the_earlier_archive_does_not_hold_any_more_is_asked_for_as_a_whole
         data[deep.warc_offset + deep.warc_length - 6] ^= 255  # of the checksum: what stands before that reads well
         warc.write_bytes(data)
     site.forget()
-    later.run(dedup_from=file_of(crawl), threads=1)
+    if damage == "flipped, and tried again":  # as where a machine is killed that had found out what is damaged
+        site.says = lambda path, tag: answer(b"?", "500 Oops") if path == "/deep" else None
+    later.run(dedup_from=file_of(crawl), threads=1, retry_pause=0)
 
     assert _told(later.pages()) == _told(crawl.pages())
     whole = {path for (path, conditional) in site.asked if not conditional}
-    if damage == "flipped":
+    if damage.startswith("flipped"):
         assert whole == {"/deep"}
         assert site.asked["/deep", True] == site.asked["/deep", False] == 1, "once more, and no more than that"
         assert set(records(later, "response")) == {root + "deep"}
