@@ -92,7 +92,7 @@ def test_a_site_that_is_not_taken_up_goes_back_as_it_came_and_rests_after_a_deat
     back = taker.untaken(claimed)
     assert (back.site_id, back.token, back.seeds, back.released) == (1, 5, (), True)
     assert (back.pause_ms, back.pushbacks, back.slowest_ms) == (2000, 3, 700)
-    assert before + seconds * 1000 <= back.next_due_at
+    assert before + seconds * 1000 <= back.next_due_at + 1  # times are rounded to milliseconds
     assert after_death or back.next_due_at == before
 
 
