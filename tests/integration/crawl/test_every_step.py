@@ -33,6 +33,7 @@ from scrawler.core.blame.slots import Slot
 from scrawler.core.collecting.landing import Landing
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane, decode_urls
+from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import LayeredSeen
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
@@ -65,7 +66,7 @@ ONE_STEP = (
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.unseen, LayeredSeen.add,
     Lane.append, Lane.finish,
     Visits._refuse, Visits._page_request, Visits._start, Checks.met, Origins.robots_request, Origins.obeys, Lane.take,
-    visits._flight, aliases._let_wait, Slot.enter, Slot.leave,
+    visits._flight, aliases._let_wait, Slot.enter, Slot.leave, SiteContext.begin_fetching, SiteContext.end_fetching,
 )  # fmt: skip
 
 

@@ -177,9 +177,9 @@ def test_no_checkpoint_holds_a_part_of_a_page(crawl: Crawl, serve: Serve, monkey
     """So nothing of it counts twice, however the machine ends."""
     submit, listed = Checkpointer.submit, []
 
-    def note(self: Checkpointer, delta: SiteDelta) -> None:
+    def note(self: Checkpointer, delta: SiteDelta, wait: float) -> None:
         listed.extend(seed.counts.listed for seed in delta.seeds)
-        submit(self, delta)
+        submit(self, delta, wait)
 
     def ask(page: LongPage) -> None:
         assert page.flight.site.collector is not None
