@@ -203,7 +203,7 @@ class EarlierArchives:
 
     def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
         """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""
-        with closing(RecordReader()) as reader, suppress(UnwholeRecordError, OSError):
+        with closing(RecordReader()) as reader, suppress(UnwholeRecordError, OSError, StoreError):
             own = self._stored(reader, visit.crawl, visit)
             if own.record.says(url, visit.digest, visit.revisit):
                 return self._with_body(reader, own, visit) if visit.revisit else own

@@ -106,7 +106,7 @@ class Machine:
             self.flights.append(PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin))
             choice.party.in_flight += 1
             site.in_flight += 1
-            site.fetching.add(choice.entry.url)
+            site.begin_fetching(choice.entry.url)
             return True
         return not site.lost and self._settle(site)
 
@@ -121,7 +121,7 @@ class Machine:
         reading = Reading(listed_again, links=None if listed_again is not None else links)
         self._answers.handle(flight, response, reading)
         flight.party.in_flight -= 1
-        site.fetching.discard(url)
+        site.end_fetching(url)
 
     def submit(self, site: SiteContext, released: bool = False) -> None:
         """Hand over what changed; it is written by the next commit."""
