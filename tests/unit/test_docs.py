@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -212,3 +213,12 @@ def test_all_extras_stand_where_it_is_told_how_to_install_them() -> None:
     assert len(extras) > 5
     told = re.findall(r"'\.\[(\w+)\]'", _read(DOCS / "how-to/install.md"))
     assert sorted(told) == sorted(extras)
+
+
+def test_the_reference_of_the_library_says_what_a_dataclass_takes() -> None:
+    """Griffe knows dataclasses by Python's name, under which no module imports them."""
+    griffe = pytest.importorskip("griffe", reason="griffe is not installed: pip install -e '.[docs]'")
+    extensions = griffe.load_extensions("docsite.declared")
+    found = griffe.load("scrawler.insight.answer", extensions=extensions, search_paths=[str(ROOT)])["Fact"]
+    assert "dataclass" in found.labels
+    assert [one.name for one in found.parameters] == ["self", *(one.name for one in fields(answer.Fact))]

@@ -235,3 +235,13 @@ def test_what_a_run_takes_as_a_flag_alone_is_told_to_be_one(monkeypatch: pytest.
     monkeypatch.setenv("SCRAWLER_LOG_FILE", "crawl.log")
     said = "unknown variable SCRAWLER_LOG_FILE; it is a flag of a run alone: `scrawler run --log-file`"
     assert _error({}) == said
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_yes_and_no_are_no_other_value(name: str) -> None:
+    if Settings.model_fields[name].annotation is bool:
+        assert getattr(Settings.model_validate({name: True}), name) is True
+        return
+    for value in (True, False):
+        with pytest.raises(ValidationError, match=name):
+            Settings.model_validate({name: value})
