@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scrawler.archive.proof import WarcFile, open_warc
 from scrawler.archive.remote import DIGESTS, Remote, RemoteError, RemoteFile
-from scrawler.core.party.depth import encode, stored_entry
+from scrawler.core.party.entries import encode, stored_entry
 from scrawler.core.records.holding import last_known
 from scrawler.core.records.losses import LossFinder, OwnFiles, unsaid
 from scrawler.core.records.records import WARC, Records, is_finished, prefix_of

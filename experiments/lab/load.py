@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 from experiments.lab.process import cpu_seconds
-from scrawler.core.party.depth import Entry, encode
+from scrawler.core.party.entries import Entry, encode
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
 from scrawler.assembly.visit_shares import VisitShares, Weight, all_alike
-from scrawler.core.party.depth import encode, stored_entry
+from scrawler.core.party.entries import encode, stored_entry
 from scrawler.core.records.records import place_of
 from scrawler.core.rules import HostRules
 from scrawler.dates import read_date

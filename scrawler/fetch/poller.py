@@ -12,10 +12,9 @@ READ = 1
 WRITE = 4
 # What epoll calls EPOLLIN and EPOLLOUT; errors and hang-ups are reported beyond these two.
 
-_AT_ONCE: Final = (
-    32  # sockets of which it is told at once that they are ready: what others have sent waits in the system, for
-)
-# as a batch of pages it would take the memory of all of them
+# Sockets of which it is told at once that they are ready: what others have sent waits in the system, for as a batch of
+# pages it would take the memory of all of them.
+_AT_ONCE: Final = 32
 
 
 class _Poll(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scrawler.core.party.depth import Entry, EntryRole, find
+from scrawler.core.party.entries import Entry, EntryRole, find
 from scrawler.insight.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, utc
 from scrawler.insight.results import listed_at
 from scrawler.model.lanes import LEFTOVER, ChunkRow, LaneKind, LaneState, lane_key

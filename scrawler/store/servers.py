@@ -69,9 +69,8 @@ class Servers:
         self._lead: Millis = 0  # how long a reservation takes at present
         self._alone = False  # whether it may be noted that this machine lives alone
         self._standing: _Standing | None = None  # what held when shares were last told; None: that is not known
-        self._settled: dict[
-            str, int
-        ] = {}  # address -> what this machine holds there since it was told, and may go on to hold, as of that
+        # Address -> what this machine holds there since it was told, and may go on to hold, as of that.
+        self._settled: dict[str, int] = {}
 
     def share(
         self, held: Mapping[str, int], left: Collection[str], per_ip: int, alone: bool

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, overload
 
-_MOST_JOINED: Final = (
-    1 << 24
-)  # characters; where a page's links have more, it mostly holds many copies of one long link
+# Characters; where a page's links have more, it mostly holds many copies of one long link.
+_MOST_JOINED: Final = 1 << 24
 
 
 class Hrefs(Sequence[str]):

@@ -10,7 +10,7 @@ from scrawler.core.answers.reading import Reading
 from scrawler.core.answers.searching import SearchFollower
 from scrawler.core.answers.visited import note_list, note_list_read, note_visit
 from scrawler.core.party.decisions import has_invalid_length, location_of
-from scrawler.core.party.depth import EntryRole
+from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import AliasFlight, PageFlight
 from scrawler.core.party.own_url import follow_own
 from scrawler.core.party.relations import canonical_url, redirect_target

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 
-from scrawler.core.party.depth import EntryRole
+from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.extract.links import PageLinks
 from scrawler.model.lanes import LaneKind

@@ -16,7 +16,7 @@ from scrawler.core.answers.reading import AnswerReader, Reading
 from scrawler.core.blame.slots import Slot
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import is_cut_page
-from scrawler.core.party.depth import EntryRole
+from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.publishing import (
     CAPABILITY_LIST,

@@ -10,7 +10,7 @@ from typing import Final
 from scrawler.core.answers.aliases import suspect
 from scrawler.core.answers.focus import Focus, inherited_level, score_of_level
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import EntryRole, stored_entry
+from scrawler.core.party.entries import EntryRole, stored_entry
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.site import SiteContext, UnsureLink
 from scrawler.core.party.sitemaps import SITEMAP_DEPTH

@@ -6,7 +6,7 @@ from typing import Final
 
 from scrawler.archive.record import RecordRef
 from scrawler.core.answers.reading import Reading
-from scrawler.core.party.depth import Entry, EntryRole
+from scrawler.core.party.entries import Entry, EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.faults import Fault
 from scrawler.fetch.downloader import Response
@@ -16,9 +16,8 @@ from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis, url_hash
 
 _DETAIL_CHARACTERS: Final = 1000
-_LOCATION_CHARACTERS: Final = (
-    16_000  # of where a seed's own URL leads: that is followed. The longest URL that may be allowed
-)
+# Of where a seed's own URL leads, for that is followed: the longest URL that may be allowed.
+_LOCATION_CHARACTERS: Final = 16_000
 _NO_RECORD: Final = RecordRef("", 0, 0, b"", False)
 
 

@@ -20,7 +20,7 @@ from scrawler.core.party.decisions import (
     location_of,
     shows_page,
 )
-from scrawler.core.party.depth import EntryRole
+from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.publishing import CHANGE_LIST
 from scrawler.core.rules import CrawlRules

@@ -23,9 +23,8 @@ from scrawler.core.rules import CrawlRules
 from scrawler.model.servers import Slot
 
 _IDLE = 30.0  # seconds without a request after which the other machines may have the share of an address
-_EXPECTED = (
-    60.0  # seconds for which it is kept for a site in the queue, which has 40: at one a second, all come by then
-)
+# Seconds for which it is kept for a site in the queue, which has 40: at one a second, all come by then.
+_EXPECTED = 60.0
 _ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get a share that other machines have
 
 

@@ -13,7 +13,7 @@ from math import inf
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.origins import Origins
 from scrawler.core.outage.standstill import Standstill
-from scrawler.core.party.depth import EntryRole
+from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.parties import Choice
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules

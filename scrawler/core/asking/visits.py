@@ -19,7 +19,7 @@ from scrawler.core.asking.patience import Patience
 from scrawler.core.blame.slots import Slot
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import EntryRole
+from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import Flight, PageFlight, flight_of
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import Origin, SiteContext

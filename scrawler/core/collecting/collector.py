@@ -22,7 +22,7 @@ from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.durable.handover import Handover
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import EntryRole
+from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import Flight, PageFlight, flight_of, read_url
 from scrawler.core.party.site import SiteContext
 from scrawler.core.progress import Totals
@@ -32,16 +32,14 @@ from scrawler.fetch.downloader import Downloader, Rendered, Response
 from scrawler.model.results import Result
 from scrawler.threads import WorkerThread
 
-_LARGE_BODY: Final = (
-    1 << 18
-)  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
-# parsing and compressing use the second processor then, but the threads fight over the interpreter lock
-# (seven threads: 1,080 us of CPU a page against 960, for 8 % more pages/s).
+# Bytes; larger pages are read outside the turn. For usual ones that costs more than it brings: parsing and compressing
+# use the second processor then, but the threads fight over the interpreter lock (seven threads: 1,080 us of CPU a page
+# against 960, for 8 % more pages/s).
+_LARGE_BODY: Final = 1 << 18
 
-_TURN: Final = (
-    0.01  # seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches
-)
-# (20 threads with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
+# Seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches (20 threads
+# with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
+_TURN: Final = 0.01
 
 _IN_FLIGHT, _STARTS = 96, 32  # with more requests in flight than the first, so many are started before answers are
 # looked for again, as many as are read at once. Where a thousand sites are due and the processor is late, all of them
@@ -50,9 +48,8 @@ _IN_FLIGHT, _STARTS = 96, 32  # with more requests in flight than the first, so 
 
 _LONGEST_WAIT: Final = 60.0  # seconds for which a collector with nothing to do sleeps, unless it is woken
 
-_GIVE_WAY: Final = (
-    0.001  # seconds between two slices of a long list: a lock that is taken back at once goes to nobody else
-)
+# Seconds between two slices of a long list: a lock that is taken back at once goes to nobody else.
+_GIVE_WAY: Final = 0.001
 
 
 class UrlCollector:

@@ -11,7 +11,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from scrawler.core.party.decisions import end_detail
-from scrawler.core.party.depth import DEPTH_BUFFER, Entry, EntryRole, Lane
+from scrawler.core.party.depth import DEPTH_BUFFER, Lane
+from scrawler.core.party.entries import Entry, EntryRole
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.told import Told
@@ -52,7 +53,8 @@ class _Said:
         self.published: dict[bytes, PublishedRow] = {}
         self.relations: list[RelationRow] = []
 
-    def __len__(self) -> int:
+    @property
+    def rows(self) -> int:
         return len(self.relations) + len(self.sitemap_urls) + len(self.states) + len(self.published)
 
 
@@ -460,14 +462,13 @@ class SeedContext:
         self._to_say().relations.append(RelationRow(page_hash, kind, self.seed.id, target))
 
     def _to_say(self) -> _Said:
-        if self._said is None:  # it is not asked for its truth, which is its length
-            self._said = _Said()
+        self._said = self._said or _Said()
         return self._said
 
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        return len(self.pages) + len(self._externals) + (0 if self._said is None else len(self._said))
+        return len(self.pages) + len(self._externals) + (0 if self._said is None else self._said.rows)
 
     @property
     def unsent(self) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import Entry, Lane
+from scrawler.core.party.depth import Lane
+from scrawler.core.party.entries import Entry
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import robots_url

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from scrawler.core.party.depth import Entry, stored_entry
+from scrawler.core.party.entries import Entry, stored_entry
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model.terms import url_hash
 

@@ -7,7 +7,8 @@ from math import inf
 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import end_reason, limit_reached
-from scrawler.core.party.depth import Entry, EntryRole, Lane
+from scrawler.core.party.depth import Lane
+from scrawler.core.party.entries import Entry, EntryRole
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFullError

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import DEPTH_BUFFER, Entry, Lane, decode, decode_urls
+from scrawler.core.party.depth import DEPTH_BUFFER, Lane
 from scrawler.core.party.earlier import EarlierSite
+from scrawler.core.party.entries import Entry, decode, decode_urls
 from scrawler.core.party.gates import MOST_FIRST
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.rejections import RejectionSample

@@ -32,7 +32,8 @@ from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slot
 from scrawler.core.collecting.landing import Landing
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import Lane, decode_urls
+from scrawler.core.party.depth import Lane
+from scrawler.core.party.entries import decode_urls
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import LayeredSeen
 from scrawler.model.results import Result

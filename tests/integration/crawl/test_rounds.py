@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from scrawler.app import begin_again
-from scrawler.core.party.depth import decode
+from scrawler.core.party.entries import decode
 from scrawler.insight.broken import Unread, broken_fragments, broken_links
 from scrawler.insight.broken_section import broken_section
 from scrawler.insight.contents import PageReader

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
-from scrawler.core.party.depth import encode, stored_entry
+from scrawler.core.party.entries import encode, stored_entry
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import REVISIT
 from scrawler.model.scope import Scope

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from scrawler.core.party import depth
-from scrawler.core.party.depth import Entry, decode
+from scrawler.core.party.entries import Entry, decode
 from scrawler.errors import LeaseLostError
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import NORMAL

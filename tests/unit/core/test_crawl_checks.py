@@ -16,7 +16,7 @@ from scrawler.core.asking.checks import Answer, Checks, First, Leave, Refuse
 from scrawler.core.asking.origins import Origins
 from scrawler.core.outage.standstill import Standstill, StandstillPorts
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import Entry
+from scrawler.core.party.entries import Entry
 from scrawler.core.party.parties import Choice
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget

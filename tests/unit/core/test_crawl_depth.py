@@ -12,16 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrawler.core.party import depth
-from scrawler.core.party.depth import (
-    DEPTH_BUFFER,
-    Entry,
-    EntryRole,
-    Lane,
-    decode,
-    decode_urls,
-    encode,
-    find,
-)
+from scrawler.core.party.depth import DEPTH_BUFFER, Lane
+from scrawler.core.party.entries import Entry, EntryRole, decode, decode_urls, encode, find
 from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneState
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.reading import Reading
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import Entry
+from scrawler.core.party.entries import Entry
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.site import Origin, SiteContext

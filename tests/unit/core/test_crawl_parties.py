@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import Entry, Lane, encode
+from scrawler.core.party.depth import Lane
+from scrawler.core.party.entries import Entry, encode
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget

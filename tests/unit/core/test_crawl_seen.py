@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import Entry, EntryRole, decode
+from scrawler.core.party.entries import Entry, EntryRole, decode
 from scrawler.core.seen import (
     SEEN_URLS,
     ExactSeen,
