@@ -205,6 +205,7 @@ setup(
     # Optional: where they cannot be built, Lexbor finds the links, and Python looks them up and compares texts.
     ext_modules=[
         Extension("scrawler.archive._records", ["scrawler/archive/_records.c"], optional=True),
+        Extension("scrawler.core.party._archived", ["scrawler/core/party/_archived.c"], optional=True),
         Extension("scrawler.extract._linkscan", [f"{LINKSCAN}/linkscan.c"], depends=LINKSCAN_PARTS, optional=True),
         Extension("scrawler.extract._simhash", ["scrawler/extract/_simhash.c"], optional=True),
         Extension("scrawler.fetch._heads", ["scrawler/fetch/_heads.c"], optional=True),

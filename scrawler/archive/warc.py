@@ -87,7 +87,8 @@ class WarcWriter:
         self._begun: Millis = 0  # when the file at hand was
         self._there = os.stat_result([0] * 10)
         self._unproved: list[_Begun] = []  # files that were closed since the last flush
-        self._held: list[bytes] = []  # the last exchanges, which are not in the file yet: it ends where they begin
+        self._held: list[bytes] = []  # members of the last exchanges: the file ends where they begin
+        self._held_exchanges = 0
         self._written = 0
         self._serial = 0
         self._closed_files: list[ClosedFile] = []
@@ -96,16 +97,22 @@ class WarcWriter:
     def write(self, exchange: Exchange) -> RecordRef:
         """Append an exchange; return where its response or revisit record is. Raises UnrecordableError as well."""
         try:
-            *others, answer = records_of(exchange, self._block_digests)
-            stored = exchange.revisit_of is None and is_packed(exchange.response_head, exchange.body)
-            members = [*map(self._compress, others), stored_member(answer) if stored else self._compress(answer)]
+            members = self._members(exchange)
         except Exception as error:
             raise UnrecordableError from error
         with self._lock:
-            end = self._append(b"".join(members))
+            end = self._append(members)
             name = self._name
         length = len(members[-1])
         return RecordRef(name, end - length, length, exchange.payload_digest, exchange.revisit_of is not None)
+
+    def _members(self, exchange: Exchange) -> list[bytes]:
+        """Return the records of an exchange, each compressed; that of its answer is the last."""
+        records = records_of(exchange, self._block_digests)
+        compress = self._compress
+        if exchange.revisit_of is None and is_packed(exchange.response_head, exchange.body):
+            return [*map(compress, records[:-1]), stored_member(records[-1])]
+        return [compress(record) for record in records]
 
     def flush(self) -> None:
         """Return when all that was written is as safe as asked for; to be called before a commit.
@@ -166,41 +173,52 @@ class WarcWriter:
         with self._lock:
             return self._closed_files.copy()
 
-    def _append(self, data: bytes) -> int:
-        """Take all of `data` or nothing, for a new file if it is time; return where the file ends now."""
+    def _append(self, members: list[bytes]) -> int:
+        """Take all of an exchange or nothing, for a new file if it is time; return where the file ends now."""
         if self._closed:
             raise ValueError("write to a closed archive")
-        if self._file is not None and self._size + len(data) > self._max_file_bytes:
+        length = sum(len(member) for member in members)
+        if self._file is not None and self._size + length > self._max_file_bytes:
             self._close_file()
         if self._file is None:
             self._write_out()
             self._open_file()
         if self._size == 0:
-            data = self._compress(warcinfo(self._name, self._info, _now_ms())) + data
-        self._held.append(data)
-        if self._size + len(data) - self._written > self._held_bytes:
-            self._write_out(takes_back=1)
-        self._size += len(data)
+            members = [self._compress(warcinfo(self._name, self._info, _now_ms())), *members]
+            length += len(members[0])
+        size = self._size + length
+        is_time = size - self._written > self._held_bytes
+        self._held += members
+        self._held_exchanges += 1
+        if is_time:
+            self._write_out(last=len(members))
+        self._size = size
         self._records += 1
         return self._size
 
-    def _write_out(self, takes_back: int = 0) -> None:
-        """Hand what is held to the kernel; where it refuses, all stays held, but so many exchanges at its end."""
+    def _write_out(self, last: int = 0) -> None:
+        """Hand what is held to the kernel; where it refuses, all stays held but the `last` members, of one exchange."""
         if not self._held:
             return
-        data = b"".join(self._held)
         try:
+            data = b"".join(self._held)
+            written = self._written + len(data)
             if self._file is None:
                 raise OSError(EIO, "an earlier record is torn")
             rest = memoryview(data)
             while rest:
                 rest = rest[self._file.write(rest) :]
-        except OSError as error:
-            del self._held[len(self._held) - takes_back :]
+        except (OSError, MemoryError) as error:
+            if last:
+                del self._held[-last:]
+                self._held_exchanges -= 1
             self._undo()
+            if isinstance(error, MemoryError):
+                raise
             raise self._error(self._name, error) from error
-        self._written += len(data)
+        self._written = written
         self._held.clear()
+        self._held_exchanges = 0
 
     def _undo(self) -> None:
         """Take back what was written in part; a file that would be left empty goes."""
@@ -251,7 +269,7 @@ class WarcWriter:
 
     def _note_closed(self) -> None:
         self._unproved.append(self._at_hand())
-        self._closed_files.append(ClosedFile(self._name, self._records - len(self._held), self._written))
+        self._closed_files.append(ClosedFile(self._name, self._records - self._held_exchanges, self._written))
 
     def _close_file(self) -> None:
         self._write_out()

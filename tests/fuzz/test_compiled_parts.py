@@ -23,6 +23,7 @@ TESTS = {
         "tests/unit/archive/test_archive_record.py",
         "tests/unit/archive/test_archive_records.py",
     ],
+    "scrawler.core.party._archived": ["tests/unit/core/test_archived_payloads.py"],
     LINKSCAN: ["tests/unit/extract/test_extract_links.py"],
     SIMHASH: ["tests/unit/extract/test_extract_simhash.py"],
     "scrawler.fetch._heads": ["tests/unit/fetch/test_fetch_heads.py"],

@@ -10,7 +10,7 @@ from threading import Lock
 
 from scrawler.archive.reading import StoredAnswer
 from scrawler.archive.record import RevisitOf
-from scrawler.core.party.archived import Generation
+from scrawler.core.party.archived import Records, generation
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, conditions
 from scrawler.tuples.classes import NamedTuple
@@ -183,7 +183,7 @@ class _Kept:
 
     def __init__(self, room: EarlierRoom) -> None:
         self._room = room
-        self._generations: list[Generation] = []
+        self._generations: list[Records] = []
         self._count = 0  # of texts
         self._taken = 0  # pieces
 
@@ -202,7 +202,7 @@ class _Kept:
                 return False
             self._taken += 1
         if self._count % _TOGETHER == 0:
-            self._generations.append(Generation())
+            self._generations.append(generation())
         self._generations[-1].remember(digest, text, date_ms)
         self._count += 1
         return True

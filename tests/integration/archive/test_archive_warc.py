@@ -489,3 +489,34 @@ def test_a_flush_finds_what_was_written_or_says_so(
         with pytest.raises(ArchiveError, match=rf"^cannot write .*{re.escape(second.file)}: {words}$"):
             writer.flush()
     writer.close()
+
+
+@pytest.mark.interpreted("compiled code ends the process where there is no memory for a number")
+def test_whichever_allocation_fails_records_are_where_the_writer_says(
+    tmp_path: Path, new_writer: Anything, exchange: Anything, read: Anything
+) -> None:
+    """One that could not be told where its record is may be in the file, as an orphan, but not in others' places."""
+    memory = pytest.importorskip("_testcapi")
+    number = done = 0
+    while done < 10:
+        folder = tmp_path / str(number)
+        writer = new_writer(folder, held_bytes=4_000)
+        written = [("/0", writer.write(exchange("/0", PAGE)))]
+        filling, last = exchange("/1", random.Random(2).randbytes(6_000)), exchange("/2", PAGE)
+        number += 1
+        memory.set_nomemory(number, number + 1)
+        try:
+            written.append(("/1", writer.write(filling)))  # all that is held comes into the file with it
+            done += 1
+        except (MemoryError, UnrecordableError, ArchiveError):
+            done = 0
+        finally:
+            memory.remove_mem_hooks()
+        written.append(("/2", writer.write(last)))
+        writer.close()
+        (file,) = folder.glob("*.warc.gz")
+        found = {record.url: record for record in read(file) if record.kind == "response"}
+        for path, ref in written:
+            there = found[f"http://127.1.0.1:8080{path}"]
+            assert (there.offset, there.length) == (ref.offset, ref.length), number
+    assert number > 20

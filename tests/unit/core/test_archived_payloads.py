@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import tracemalloc
+import zlib
 from hashlib import sha1
+from random import Random
+from typing import Any
+
+import pytest
 
 from scrawler.archive.record import RevisitOf
-from scrawler.core.party.archived import ArchivedPayloads
+from scrawler.core.party import archived
+from scrawler.core.party.archived import COMPILED, ArchivedPayloads, generation
+
+pytestmark = pytest.mark.usefixtures("form")
+
+
+@pytest.fixture(params=["python", "compiled"])
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all payloads be kept in one form of `Generation`, then in the other, if that was built."""
+    if request.param == "python":
+        monkeypatch.setattr(archived, "COMPILED", None)
+    elif COMPILED is None:
+        pytest.skip("there is no part in C")
 
 
 def _digest(number: int) -> bytes:
@@ -59,3 +76,95 @@ def test_two_hundred_payloads_take_ten_kilobytes_at_most() -> None:
     finally:
         tracemalloc.stop()
     assert taken < 10_000
+
+
+def test_what_was_kept_last_under_a_key_is_found_and_nothing_else() -> None:
+    random = Random(5)
+    known, expected = generation(), {}
+    keys = [random.randbytes(6) for _ in range(300)]
+    for number in range(1_000):
+        key = random.choice(keys)
+        digest = key + random.choice([b"", b"a" * 14, b"b" * 14, b"c" * 255])
+        text = random.choice(["", "ü", "x" * 5_000, f"/{number}"])
+        known.remember(digest, text, number - 500)
+        expected[key] = digest, (text, number - 500)
+        assert len(known) == number + 1
+    for digest, record in expected.values():
+        assert known.get(digest) == record
+        assert known.get(digest + b"!") is None
+    assert known.get(random.randbytes(20)) is None
+    known.remember(b"abc", "short", 1)
+    assert known.get(b"abc") == ("short", 1)
+
+
+@pytest.mark.interpreted("compiled code ends the process where there is no memory for a number")
+def test_whichever_allocation_fails_what_is_kept_stays_whole() -> None:
+    memory = pytest.importorskip("_testcapi")
+    number = done = 0
+    while done < 10:
+        known = generation()
+        for one in range(31):  # the next one makes these full
+            known.remember(_digest(one), f"/{one}", one)
+        number += 1
+        memory.set_nomemory(number, number + 1)
+        try:
+            known.remember(_digest(31), "/31", 31)
+            done += 1
+        except MemoryError:
+            done = 0
+        finally:
+            memory.remove_mem_hooks()
+        assert len(known) in ([32] if done else [31, 32])  # one that is found no more counts
+        known.remember(_digest(32), "/32", 32)
+        for one in [*range(31), 32, *([31] if done else [])]:
+            assert known.get(_digest(one)) == (f"/{one}", one)
+        assert done or known.get(_digest(31)) is None
+    assert number > 10
+
+
+def test_the_part_in_c_is_whole_whatever_its_packers_do() -> None:
+    if COMPILED is None:
+        pytest.skip("there is no part in C")
+    wrong: list[Any] = []
+
+    def packed(data: bytes) -> bytes:
+        if wrong:
+            wrong.clear()
+            known.remember(_digest(99), "while others are packed", 99)
+        return zlib.compress(data)
+
+    def unpacked(data: bytes) -> Any:
+        return wrong[0] if wrong else zlib.decompress(data)
+
+    known = COMPILED.Generation(packed, unpacked)
+    for number in range(63):
+        known.remember(_digest(number), f"/{number}", number)
+    for answer in (b"", b"\xff" * 40, None, "text"):
+        wrong[:] = [answer]
+        with pytest.raises(ValueError, match="no record"):
+            known.get(_digest(31))
+    with pytest.raises(RuntimeError, match="two threads"):
+        known.remember(_digest(63), "/63", 63)
+    assert known.get(_digest(99)) == ("while others are packed", 99)
+    assert known.get(_digest(63)) is None
+    assert [known.get(_digest(number)) for number in range(63)] == [(f"/{number}", number) for number in range(63)]
+
+
+@pytest.mark.parametrize(
+    "given", [(), (b"digest", "text"), ("digest", "text", 1), (b"digest", b"text", 1), (b"digest", "text", "1")]
+)
+def test_the_part_in_c_takes_nothing_else(given: tuple[Any, ...]) -> None:
+    if COMPILED is None:
+        pytest.skip("there is no part in C")
+    known = COMPILED.Generation(bytes, bytes)
+    with pytest.raises(TypeError):
+        known.remember(*given)
+    with pytest.raises(TypeError):
+        known.get("digest")
+    for arguments in ((), (bytes,)):
+        with pytest.raises(TypeError):
+            COMPILED.Generation(*arguments)
+    for digest, date in ((b"digest" + b"!" * 256, 1), (b"digest", 1 << 63)):
+        with pytest.raises(OverflowError):
+            known.remember(digest, "text", date)
+    assert len(known) == 0
