@@ -47,11 +47,14 @@ class Handover:
         self._unsaved: OrderedDict[SiteContext, float] = OrderedDict()  # since when, machine time; the oldest first
         self._answers = 0  # how many answers all these sites hold back
         self._share_at = -inf  # machine time from which on some of many are handed over, be they old or not
+        # How many had changed when some of many were handed over last; 0: no more than a few. Those come back soon:
+        # without them the others would seem to be few, and be handed over a second later, at half the age allowed.
+        self._shared = 0
         self.next_at = inf  # machine time at which `checkpoint` has something to do; threads ask for it at each turn
 
     def _longest_age(self) -> float:
         """Return the seconds for which a change may wait now: the longer, the more sites have changed."""
-        return min(self._rules.checkpoint_interval, max(_SOON, len(self._unsaved) / _SITES_A_SECOND))
+        return min(self._rules.checkpoint_interval, max(_SOON, max(len(self._unsaved), self._shared) / _SITES_A_SECOND))
 
     def changed(self, site: SiteContext, now: float) -> None:
         """Note that a site may have something to hand over."""
@@ -75,8 +78,8 @@ class Handover:
 
     def checkpoint(self, now: float) -> None:
         """Hand over the sites whose changes are old, or the oldest of too many, as is to be done at `next_at`."""
-        due = now + _AT_A_TIME - self._longest_age()
         share = self._share(now)
+        due = now + _AT_A_TIME - self._longest_age()
         while self._unsaved:
             site, since = next(iter(self._unsaved.items()))
             # A site that lists comes back to the end as changed just now: without the first question, whatever the
@@ -90,7 +93,10 @@ class Handover:
     def _share(self, now: float) -> int:
         """Return how many of many sites are to be handed over now, so that all are within the longest age."""
         sites = len(self._unsaved)
-        if sites <= _MANY or now < self._share_at:
+        if now < self._share_at:
+            return 0
+        self._shared = sites if sites > _MANY else 0
+        if not self._shared:
             return 0
         age = self._longest_age()
         least, most = _PACE
@@ -131,7 +137,8 @@ class Handover:
         """
         if len(self._unsaved) <= _MANY or site.told or site.going or site.visits:  # or others may be waiting for it
             return LINGER
-        until = min(self._share_at, self._unsaved.get(site, now) + self._longest_age())
+        # They take it with them: were it due when they are handed over, it would be committed a moment before them.
+        until = min(self._share_at + _AT_A_TIME, self._unsaved.get(site, now) + self._longest_age())
         return max(LINGER, until - now)
 
     def _add(self, site: SiteContext, now: float) -> None:
@@ -148,9 +155,9 @@ class Handover:
     def _plan(self) -> None:
         """Set when the next site is to be handed over."""
         oldest = next(iter(self._unsaved.values()), inf)
-        if self._answers >= MOST_ANSWERS:
+        if self._answers >= MOST_ANSWERS or not self._unsaved:
             self.next_at = oldest
             return
         self.next_at = oldest + self._longest_age()
-        if len(self._unsaved) > _MANY:
+        if self._shared or len(self._unsaved) > _MANY:
             self.next_at = min(self.next_at, self._share_at)
