@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.seeds.table_files import Column, Kind, TableWriter
+from scrawler.seeds.table_files import Column, Kind, Row, TableWriter
 from scrawler.store.candidates import Candidates, CandidateView
 from scrawler.store.engine import Database
 from scrawler.store.page_lists import PageFilter, PageLists, PageView
@@ -101,7 +101,7 @@ class ExportCounts:
 def export_urls(database: Database, selection: Selection, out: TableWriter, *, urls_alone: bool) -> ExportCounts:
     """Write the selected URLs to `out`, in bounded memory: seeds in order of import, then candidates, then pages.
 
-    Of pages of which nothing but the URL is written, no more is read.
+    Of candidates and pages of which nothing but the URL is written, no more is read.
     """
     counts = ExportCounts()
     kinds = selection.kinds
@@ -109,8 +109,8 @@ def export_urls(database: Database, selection: Selection, out: TableWriter, *, u
         lines = Seeds(database).lines(selection.state, selection.end_reason)
         counts.seeds = _write(out, _batches(map(_seed_row, lines)))
     if UrlKind.CANDIDATE in kinds and not selection.filtered:
-        found = _batches(Candidates(database).merged())
-        counts.candidates = _write(out, map(partial(_candidate_rows, Traces(database)), found))
+        candidates = _candidate_urls if urls_alone else _all_of_candidates
+        counts.candidates = _write(out, candidates(database))
     if UrlKind.PAGE in kinds:
         rows = _page_lines if urls_alone else _page_rows
         counts.pages = _write(out, _batches(_of_seeds(database, selection, partial(rows, database))))
@@ -182,7 +182,7 @@ def _is_new(url: str, seen: set[bytes]) -> bool:
     return True
 
 
-def _write(out: TableWriter, batches: Iterable[list[ExportRow]]) -> int:
+def _write(out: TableWriter, batches: Iterable[Sequence[Row]]) -> int:
     number = 0
     for rows in batches:
         out.write(rows)
@@ -219,6 +219,14 @@ def _page_rows(database: Database, seed_id: int | None) -> Iterator[ExportRow]:
 def _seed_row(seed: SeedLine) -> ExportRow:
     url, state, end_reason, hops, columns = seed
     return _row((url, "seed", state, end_reason, hops, None, None, None, None, *_NOTHING_MORE[1:], columns or None))
+
+
+def _candidate_urls(database: Database) -> Iterator[list[tuple[str]]]:
+    return _batches(zip(Candidates(database).urls(), strict=False))
+
+
+def _all_of_candidates(database: Database) -> Iterator[list[ExportRow]]:
+    return map(partial(_candidate_rows, Traces(database)), _batches(Candidates(database).merged()))
 
 
 def _candidate_rows(traces: Traces, candidates: list[CandidateView]) -> list[ExportRow]:

@@ -163,3 +163,35 @@ main()
 """
     done = subprocess.run([sys.executable, "-c", program, "--version"], capture_output=True, text=True, timeout=TIMEOUT)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+_ENDING = """
+import atexit, sys, threading
+atexit.register(print, "registered")
+{}
+from scrawler.cli import main
+sys.argv = ["scrawler", "--version"]
+try:
+    main()
+finally:
+    print("behind")
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "at_once"),
+    [
+        ("", True),
+        ("threading.Timer(0, lambda: (main_ends.join(), print('thread'))).start()", False),
+        ("sys.setprofile(lambda *_: None)", False),
+    ],
+    ids=["alone", "thread", "profile"],
+)
+def test_an_end_leaves_out_nothing_that_others_wait_for(before: str, at_once: bool) -> None:
+    program = _ENDING.format(f"main_ends = threading.main_thread(); {before}")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT)
+    assert (done.returncode, done.stderr) == (0, "")
+    version, *said = done.stdout.splitlines()
+    assert version.startswith("scrawler ")
+    of_thread = ["thread"] if "thread'" in before else []
+    assert said == (["registered"] if at_once else ["behind", *of_thread, "registered"])

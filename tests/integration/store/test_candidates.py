@@ -35,6 +35,15 @@ def test_candidates_are_merged_over_seeds_without_those_that_are_seeds(database:
     assert len(list(Candidates(database).merged(like="http://x1__.org/"))) == 100
 
 
+def test_urls_of_candidates_are_those_that_are_merged_in_their_order(database: Database) -> None:
+    _found(database)
+    candidates = Candidates(database)
+    candidates.mark_promoted([url_hash("http://x7.org/")])
+    urls = list(candidates.urls())
+    assert urls == [view.url for view in candidates.merged()]
+    assert len(urls) == 2_500
+
+
 def test_promotion_is_paged_by_hash_and_done_once(database: Database) -> None:
     _found(database)
     candidates = Candidates(database)
