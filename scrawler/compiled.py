@@ -31,6 +31,7 @@ INTERFACES = {
     "scrawler.extract._linkscan": 1,
     "scrawler.extract._simhash": 1,
     "scrawler.fetch._heads": 1,
+    "scrawler.store._sums": 1,
     "scrawler.tuples._quick": 1,
     "scrawler.urls._lookup": 3,
 }

@@ -8,7 +8,8 @@ from typing import Any
 from scrawler.insight.results import flag_names
 from scrawler.insight.sections import Section, Table
 from scrawler.model.results import Result
-from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, KindSum, PageSum
+from scrawler.store.page_classes import DEEPEST, SIZES, TIMES
+from scrawler.store.page_sums import KindSum, PageSum
 from scrawler.store.reports import Sample
 from scrawler.units import format_bytes
 from scrawler.urls.verdict import COUNTED_AGAIN, Verdict

@@ -23,6 +23,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from scrawler.errors import DatabaseUrlError, StoreError, escaped
 from scrawler.model.machines import LEASE
 from scrawler.store.locking import note_locks
+from scrawler.store.sqlite_sums import attached
 
 _MYSQL_SESSION = (
     "SET SESSION sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',"
@@ -162,6 +163,7 @@ def _connect_to_file(path: str, **options: Any) -> sqlite3.Connection:
 
 
 def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
+    attached()  # before there is a connection
     path = Path(cast(str, target.database))
     if str(path).startswith("file:"):
         engine = _made_engine(target)

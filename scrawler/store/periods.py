@@ -71,7 +71,12 @@ def period_of(at: ColumnElement[int], periods: Periods, dialect: str) -> ColumnE
     Of a time that `is_outside` it is negative, or too high.
     """
     divide = at.op("DIV" if dialect == "mysql" else "/", return_type=BigInteger())
-    return divide(number(str(periods.length))) - number(str(periods.start // periods.length - _BEFORE))
+    return divide(number(str(periods.length))) - number(str(first_number(periods)))
+
+
+def first_number(periods: Periods) -> int:
+    """Return what `period_of` takes off times divided by the length of a period."""
+    return periods.start // periods.length - _BEFORE
 
 
 def is_outside(first: int, last: int, periods: Periods) -> bool:

@@ -17,8 +17,9 @@ from sqlalchemy import func as sql
 from sqlalchemy import literal_column as number
 
 from scrawler.store.engine import Database
-from scrawler.store.page_sums import class_of
+from scrawler.store.page_classes import class_of
 from scrawler.store.rows import AnyRow, AnySelect
+from scrawler.store.sqlite_sums import asked, names_in, site_sums_of, verdict_sums_of
 from scrawler.store.tables import (
     SEED_COUNTS,
     candidate,
@@ -103,6 +104,9 @@ class Reports:
     def verdicts(self, seed_id: int | None) -> Counter[str]:
         """Return the links of all pages by verdict."""
         total: Counter[str] = Counter()
+        summed = select(verdict_sums_of(seed.c.verdicts)).where(seed.c.verdicts.is_not(None))
+        if said := self._asked(_of_seed(summed, seed.c.id, seed_id)):
+            return Counter(dict(zip(names_in(said[0]), said[1], strict=True)))
         query = _of_seed(select(seed.c.id, seed.c.verdicts), seed.c.id, seed_id)
         query = query.where(seed.c.verdicts.is_not(None)).order_by(seed.c.id).limit(_VERDICTS_READ)
         after = 0
@@ -114,8 +118,27 @@ class Reports:
             after = rows[-1][0]
         return total
 
+    def _asked(self, query: AnySelect) -> Any:
+        return self._database.reading(lambda connection: asked(connection, query))
+
     def sites(self) -> SiteSums:
         """Return how large the sites are, and how slow; the seeds are grouped once for all answers."""
+        busy = seed.c.elapsed_ms - seed.c.wait_ms
+        said = self._asked(select(site_sums_of(seed.c.site_id, seed.c.pages, seed.c.requests, busy)))
+        if not said:
+            return self._sites_by_sql()
+        sizes, largest, slowest = said
+        ids = [row[0] for row in largest]
+        bytes_of = select(site.c.id, site.c.site_key, sql.sum(seed.c.bytes)).join(seed, seed.c.site_id == site.c.id)
+        rows = self._database.rows(bytes_of.where(site.c.id.in_(ids)).group_by(site.c.id))
+        known = {number: (key, int(size)) for number, key, size in rows}
+        return SiteSums(
+            {number: sites for number, sites in enumerate(sizes) if sites},
+            [(known[number][0], pages, known[number][1]) for number, pages in largest if number in known],
+            self._slow_sites([row[0] for row in slowest]),
+        )
+
+    def _sites_by_sql(self) -> SiteSums:
         sums = (
             sql.sum(seed.c.pages).label("pages"),
             sql.sum(seed.c.requests).label("requests"),

@@ -20,7 +20,8 @@ from scrawler.model.terms import Millis
 from scrawler.revisit.visit import KIND_FLAGS
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
-from scrawler.store.page_sums import SIZES, TIMES, KindSum, PageSum, PageSums, TypeSum, kind_of, page_sums
+from scrawler.store.page_classes import SIZES, TIMES
+from scrawler.store.page_sums import KindSum, PageSum, PageSums, TypeSum, kind_of, page_sums
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import orphan, page, thinned
 from scrawler.tuples.classes import NamedTuple

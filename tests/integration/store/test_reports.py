@@ -17,10 +17,11 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store import page_sums as page_sums_module
+from scrawler.store import page_groups, sqlite_sums
 from scrawler.store import periods as periods_module
 from scrawler.store.engine import Database, open_database
-from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, PageSums, class_of, page_sums
+from scrawler.store.page_classes import DEEPEST, SIZES, TIMES, class_of
+from scrawler.store.page_sums import PageSums, page_sums
 from scrawler.store.pages import Pages
 from scrawler.store.periods import periods_between
 from scrawler.store.reports import PARTIES, Reports
@@ -128,13 +129,41 @@ def test_sums_of_pages_are_those_of_their_rows(database: Database, seeds: list[i
     assert numbers == {int}  # MariaDB's sums are decimals, which JSON does not know
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_sums_by_the_part_in_c_are_those_by_sql(
+    database: Database, seeds: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not sqlite_sums.attached():
+        pytest.skip("not compiled: python setup.py build_ext --inplace")
+    chance = random.Random(5)
+    with database.begin() as connection:  # times as a crawl has them, a few of them before those committed first
+        for row in connection.execute(select(page_table.c.id)).all():
+            values = {"fetched_at": 1_700_000_000_000 + 1_000 * row.id + chance.randrange(-5_000, 5_000)}
+            connection.execute(page_table.update().where(page_table.c.id == row.id).values(**values))
+        for one in seeds:
+            counts = {name: chance.randrange(1, 9) for name in ("pages", "requests", "elapsed_ms", "wait_ms", "bytes")}
+            verdicts = json.dumps({"internal": one, "external": 2})
+            connection.execute(seed.update().where(seed.c.id == one).values(**counts, verdicts=verdicts))
+
+    def sums() -> list[Any]:
+        wanted = [(None, 0), (seeds[0], 0), (seeds[1], 1_700_000_001_234), (None, 1_700_000_001_234), (None, 10**15)]
+        reports = Reports(database)
+        of_seeds = [reports.sites(), reports.verdicts(None), reports.verdicts(seeds[1]), reports.verdicts(10**6)]
+        return [*(page_sums(database, *one) for one in wanted), *of_seeds]
+
+    found = sums()
+    monkeypatch.setattr(sqlite_sums, "attached", lambda: False)
+    assert sums() == found
+
+
 @pytest.mark.parametrize(("numbered", "looked_at"), [(1, 3_000), (2, 5), (32, 0)])
 def test_sums_of_pages_hold_with_more_media_types_and_results_than_are_numbered(
     database: Database, seeds: list[int], monkeypatch: pytest.MonkeyPatch, numbered: int, looked_at: int
 ) -> None:
-    monkeypatch.setattr(page_sums_module, "_TYPES_NUMBERED", numbered)
-    monkeypatch.setattr(page_sums_module, "_LOOKED_AT", looked_at)
-    monkeypatch.setattr(page_sums_module, "_RESULTS", ["redirect", "fetched"])
+    monkeypatch.setattr(sqlite_sums, "attached", lambda: False)
+    monkeypatch.setattr(page_groups, "_TYPES_NUMBERED", numbered)
+    monkeypatch.setattr(page_groups, "_LOOKED_AT", looked_at)
+    monkeypatch.setattr(page_groups, "_RESULTS", ["redirect", "fetched"])
     rows = list(Pages(database).all())
     _check(page_sums(database, None), rows)
     _check(page_sums(database, seeds[0]), [row for row in rows if row.seed_id == seeds[0]])
@@ -142,7 +171,7 @@ def test_sums_of_pages_hold_with_more_media_types_and_results_than_are_numbered(
 
 def test_all_results_and_flags_have_room_in_the_number_of_a_group() -> None:
     """A later result or flag that had none would be taken for another one."""
-    sums = page_sums_module
+    sums = page_groups
     assert len(Result) <= 1 << sums._FLAGS_AT - sums._RESULT_AT
     assert sum(PageFlag) < 1 << sums._STATUS_AT - sums._FLAGS_AT
     assert len(SIZES) < 1 << sums._TYPE_AT - sums._SIZE_AT

@@ -13,7 +13,8 @@ from scrawler.insight.summing import (
 )
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import SeedCounts
-from scrawler.store.page_sums import DEEPEST, KindSum, PageSum
+from scrawler.store.page_classes import DEEPEST
+from scrawler.store.page_sums import KindSum, PageSum
 from scrawler.store.reports import Sample
 
 PAGES = [
