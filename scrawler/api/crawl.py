@@ -10,7 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from scrawler.api.observing import also_logged, observed
+from scrawler.api.log import also_logged
+from scrawler.api.observing import observed
 from scrawler.api.opened import Results
 from scrawler.api.page import Page
 from scrawler.api.processing import PageProcessor, Processing, items_place, processors_of

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from scrawler.api.observing import LOG
+from scrawler.api.log import LOG
 from scrawler.app import patiently_opened
 from scrawler.assembly.parts import product_token
 from scrawler.errors import ScrawlerError, SettingsError

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scrawler.api.inside import copies_families, inside_families
-from scrawler.api.observing import LOG
+from scrawler.api.log import LOG
 from scrawler.app import patiently_opened
 from scrawler.core.progress import Progress
 from scrawler.errors import ScrawlerError, SettingsError, StoreError

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from scrawler.api.observing import LOG, events_told, log_event
+from scrawler.api.log import LOG, events_told, log_event
 from scrawler.cli.lines import one_line
 from scrawler.cli.options import Command, FileName
 from scrawler.dates import iso_date

@@ -13,15 +13,15 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from scrawler import __version__
-from scrawler.api.crawl import Crawl
 from scrawler.api.keeping import keep_clear
-from scrawler.api.observing import LOG
+from scrawler.api.log import LOG
 from scrawler.api.running import LOST, Before, GivenUpError, before, cautions
+from scrawler.api.seeding import SeededCrawl
 from scrawler.app import mark_losses_told, patiently_opened, run_crawl
 from scrawler.assembly.proxies import proxies_told
 from scrawler.cli.database import opened
@@ -48,6 +48,9 @@ from scrawler.telling.telling import Telling
 from scrawler.threads import share_heap
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted, human_bytes
+
+if TYPE_CHECKING:
+    from scrawler.api.crawl import Crawl
 
 _SECOND_SIGNAL_CODE = 130
 _STOPPING = "stopping; what is in hand is finished and saved (once more: stop at once)"
@@ -167,7 +170,7 @@ def run(settings: Settings, exporting: bool, options: RunOptions, log: LogOption
 
     def finish(summary: RunSummary) -> None:
         if exporting and summary.outcome == "ended":
-            with opened(settings, Crawl) as crawl:
+            with opened(settings, SeededCrawl) as crawl:
                 write_export(crawl, quiet=log.quiet)
 
     run_and_tell(settings, options, log, finish)
@@ -212,6 +215,8 @@ def _crawled(
     stop = threading.Event()
     first, items, anew = options.first, options.items, options.anew
     if settings.page_processors or items is not None or anew:
+        from scrawler.api.crawl import Crawl  # it loads what reads pages, too, which no other run needs
+
         with opened(settings, Crawl, create=True, say=LOG.warning) as crawl, watched.served(settings, stop):
             _stop_on_signals(stop, crawl.kill, crawl.stop)
             losses = first.accepts_losses

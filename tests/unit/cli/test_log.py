@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.api.observing import LOG, log_event
+from scrawler.api.log import LOG, log_event
 from scrawler.cli.log import LogFormat, LogOptions, logged
 from scrawler.model.events import Checkpoint, MachineDied, SeedEnded, SiteResting
 from scrawler.model.seeds import EndReason
