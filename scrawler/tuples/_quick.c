@@ -2,20 +2,22 @@
  *
  * A class made by `typing.NamedTuple` is called through a function in Python, whose arguments are put into a tuple that
  * is copied then. Here the values are put where they belong at once. Whatever is not as usual (too many values, too
- * few, a name that there is not) is left to that function, which says what is wrong.
+ * few, a name that there is not) is left to that function, which says what is wrong. `_replace`, which Python has as a
+ * function as well, is answered in the same way.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <stdint.h>
 
-#define INTERFACE 1 /* see scrawler/compiled.py */
+#define INTERFACE 2 /* see scrawler/compiled.py */
 
 enum { PLACES = 256, MOST_KINDS = PLACES / 2, MOST_FIELDS = 64 }; /* the first is a power of two */
 
 typedef struct {
     PyTypeObject *type;
     PyObject *fields, *defaults; /* these are tuples; the defaults are those of the last fields */
+    PyObject *replace;           /* the function that does it in Python */
 } Kind;
 
 /* They stand where the address of their class says, or behind that; one that is there stays for ever. */
@@ -92,6 +94,48 @@ static PyObject *make(PyObject *type, PyObject *const *values, size_t flagged, P
     return made;
 }
 
+/* Copy one with some of its values replaced; `type` is the class that has this method. */
+static PyObject *
+replace(PyObject *one, PyTypeObject *type, PyObject *const *values, Py_ssize_t given, PyObject *names)
+{
+    const Kind *kind = place_of(type);
+    Py_ssize_t size = PyTuple_GET_SIZE(kind->fields), named = names ? PyTuple_GET_SIZE(names) : 0;
+    PyObject *all[MOST_FIELDS];
+    int usual = Py_IS_TYPE(one, type) && !given && PyTuple_GET_SIZE(one) == size;
+    for (Py_ssize_t i = 0; usual && i < size; i++)
+        all[i] = PyTuple_GET_ITEM(one, i);
+    for (Py_ssize_t i = 0, at; usual && i < named; i++) {
+        for (at = 0; at < size && PyTuple_GET_ITEM(kind->fields, at) != PyTuple_GET_ITEM(names, i); at++) {
+        }
+        if (at < size)
+            all[at] = values[i];
+        else
+            usual = 0;
+    }
+    if (usual)
+        return make((PyObject *)type, all, (size_t)size, NULL);
+    PyObject *bound = PyMethod_New(kind->replace, one), *made = NULL;
+    if (bound)
+        made = PyObject_Vectorcall(bound, values, (size_t)given, names);
+    Py_XDECREF(bound);
+    return made;
+}
+
+static PyMethodDef replacing = {
+    "_replace", (PyCFunction)(void (*)(void))replace, METH_METHOD | METH_FASTCALL | METH_KEYWORDS,
+    "Return a new object with new values for the fields that are named.",
+};
+
+/* Let a class have `_replace` from here; its own is kept for what is not as usual. */
+static int lend_replace(Kind *kind, PyTypeObject *type)
+{
+    PyObject *method = PyDescr_NewMethod(type, &replacing);
+    kind->replace = method ? PyObject_GetAttrString((PyObject *)type, "_replace") : NULL;
+    int result = kind->replace ? PyObject_SetAttrString((PyObject *)type, "_replace", method) : -1;
+    Py_XDECREF(method);
+    return result;
+}
+
 PyDoc_STRVAR(quicken_doc, "quicken(kind, fields, defaults) -> bool: whether calls of a class are answered here now.");
 
 static PyObject *quicken(PyObject *module, PyObject *args)
@@ -110,6 +154,8 @@ static PyObject *quicken(PyObject *module, PyObject *args)
 #endif
     if (fits && count < MOST_KINDS) {
         Kind *kind = place_of(type);
+        if (lend_replace(kind, type) < 0)
+            return NULL;
         Py_INCREF(type);
         kind->fields = Py_NewRef(fields);
         kind->defaults = Py_NewRef(defaults);

@@ -53,6 +53,26 @@ def test_names_that_are_not_held_once_name_fields_as_well() -> None:
     assert Quick(1, **{bytes([99]).decode() + "": 2}) == (1, "x", 2)
 
 
+def replaced(kind: Any, unnamed: list[int], named: dict[str, int]) -> object:
+    before = kind(1, 2, [3])
+    try:
+        one = before._replace(*unnamed, **named)
+    except (TypeError, ValueError) as error:
+        return type(error), str(error).replace("Usual", "Quick")
+    assert type(one) is kind
+    assert before == (1, 2, [3])
+    return tuple(one)
+
+
+@given(
+    st.lists(st.integers(), max_size=1),
+    st.dictionaries(st.sampled_from(["a", "b", "c", "d", "_self", "".join(("c", ""))]), st.integers()),
+)
+def test_whatever_is_replaced_comes_to_the_same(unnamed: list[int], named: dict[str, int]) -> None:
+    assert replaced(Quick, unnamed, named) == replaced(Usual, unnamed, named)
+    assert replaced(Derived, unnamed, named) == replaced(Usual, unnamed, named)
+
+
 def test_it_is_what_it_was() -> None:
     one = Quick(1, c=[2])
     assert (one.a, one.b, one.c, one._fields) == (1, "x", [2], ("a", "b", "c"))

@@ -196,9 +196,8 @@ class UrlCollector:
 
     def _take_turn(self) -> tuple[bool, list[Response]]:
         """Go on with what comes in while the turn may be kept; return whether to go on, and what to read outside it."""
-        ends_at = time.monotonic() + _TURN
+        ends_at, ending = time.monotonic() + _TURN, self._ending
         while True:
-            ending = self._ending
             landed = self._land(time.monotonic(), ending)
             if self._unchanged:
                 return True, landed

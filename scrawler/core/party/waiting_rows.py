@@ -30,4 +30,4 @@ class WaitingRows:
 
     def unpacked(self) -> tuple[PageRow, ...]:
         """Return all rows."""
-        return tuple([PageRow._make(pickle.loads(row)) for row in self._rows])
+        return tuple([PageRow(*pickle.loads(row)) for row in self._rows])
