@@ -27,7 +27,11 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 
 MANY = 5_000
-WITHOUT_ARGUMENTS = {"scrawler.urls.scope._suffixes", "scrawler.settings.sites._suffixes"}
+WITHOUT_ARGUMENTS = {
+    "scrawler.urls.scope._suffixes",
+    "scrawler.settings.sites._suffixes",
+    "scrawler.store.sqlite_sums.attached",
+}
 OF_THIS_HOST = {"scrawler.store.processes"}  # module whose caches are keyed by nothing that comes from the web
 
 
