@@ -19,14 +19,13 @@ from sqlalchemy import func as sql
 from scrawler.compiled import compiled_part
 from scrawler.store.rows import AnySelect
 
-_part = compiled_part("scrawler.store._sums")
-
 
 @cache
 def attached() -> bool:
     """Let each connection to SQLite that is opened from now on have the functions; tell whether it has."""
+    part = compiled_part("scrawler.store._sums")
     # Python's module of SQLite is a file, or a part of Python; the functions must be of the library that it uses.
-    if _part is None or not _part.attach(getattr(sys.modules["_sqlite3"], "__file__", None)):
+    if part is None or not part.attach(getattr(sys.modules["_sqlite3"], "__file__", None)):
         return False
     with closing(sqlite3.connect(":memory:")) as connection, suppress(sqlite3.Error):
         return bool(connection.execute("SELECT scrawler_verdict_sums('{}')").fetchone()[0])

@@ -15,11 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrawler.compiled import compiled_part
 from scrawler.store import sqlite_sums
 from scrawler.store.page_classes import DEEPEST, SIZES, TIMES
 from scrawler.store.reports import PARTIES
 
-pytestmark = pytest.mark.skipif(sqlite_sums._part is None, reason="not compiled: python setup.py build_ext --inplace")
+NOT_COMPILED = "not compiled: python setup.py build_ext --inplace"
+pytestmark = pytest.mark.skipif(compiled_part("scrawler.store._sums") is None, reason=NOT_COMPILED)
 
 PAGE = "id, result, status, depth, flags, content_type, length, elapsed_ms, attempts, fetched_at"
 USUAL = (1, "fetched", 200, 0, 0, "text/html", 5_000, 20, 1, 1_700_000_000_000)
