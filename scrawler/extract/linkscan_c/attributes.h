@@ -1,6 +1,6 @@
 /* The tokenizer, inside a tag (13.2.5.8 and 13.2.5.32 to 40): its name, and those attributes that are wanted. */
 
-static uint32_t wanted_attributes(const Scan *s)
+static uint32_t telling_attributes(const Scan *s)
 {
     uint32_t assets = s->flags & WITH_ASSETS;
     switch (s->tag) {
@@ -28,13 +28,16 @@ static uint32_t wanted_attributes(const Scan *s)
     return 0;
 }
 
+static inline uint32_t wanted_attributes(const Scan *s)
+{
+    return KINDS[s->tag] & TELLING ? telling_attributes(s) : 0;
+}
+
 /* Names are short, so that most are told in one step: eight bytes are read as one number. All that ends a name is less
  * than '@', and lacks the second bit, as digits do. What stands before the first such byte is a name as it is packed,
  * where no byte of it is a capital or beyond ASCII: all have the third bit, and not the first.
  */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define EACH(byte) ((uint64_t)0x0101010101010101u * (byte))
-
 /* Return the length of a packed name that begins at `p`, where at least eight bytes are; 0 if it is not told so. */
 static inline unsigned short_name(const uint8_t *p, Name *packed)
 {
@@ -125,7 +128,7 @@ static const uint8_t *read_some_attributes(Scan *s, const uint8_t *p, uint32_t w
             if (p >= end)
                 return NULL;
             if (*p == '"' || *p == '\'') {
-                const uint8_t *close = memchr(p + 1, *p, (size_t)(end - p - 1));
+                const uint8_t *close = find_byte(p + 1, end, *p);
                 if (!close)
                     return NULL;
                 value = (Span){p + 1 - page, close - p - 1};

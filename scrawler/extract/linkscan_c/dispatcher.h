@@ -44,6 +44,29 @@ static void start_tag(Scan *s)
     start_html(s, s->mode);
 }
 
+/* Read the end tag whose name begins at `p`, if it is written as usual, is that of the innermost element, and does no more
+ * than to close it, as nearly all in a body do. Returns the place after it, or NULL if it is another one.
+ */
+static inline const uint8_t *close_innermost(Scan *s, const uint8_t *p)
+{
+    uint64_t word;
+    if ((s->mode != IN_BODY && s->mode != IN_CELL) || s->flat || !s->depth || s->end - p < 8)
+        return NULL;
+    const Element *e = &TOP(s);
+    const Closer *closer = &CLOSERS[e->tag];
+    memcpy(&word, p, 8);
+    if ((word & closer->mask) != closer->word || e->ns != HTML_NS)
+        return NULL;
+    if (e->flags & E_LISTED) {
+        if (!s->listed_count || s->listed[s->listed_count - 1].id != e->id)
+            return NULL;
+        s->listed_count--;
+    }
+    s->counts[e->tag]--;
+    s->depth--;
+    return p + closer->length;
+}
+
 static void end_tag(Scan *s)
 {
     if (s->flat) {

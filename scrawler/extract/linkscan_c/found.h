@@ -10,8 +10,8 @@ static int room_for_found(Scan *s)
     return 0;
 }
 
-/* Note the element of the start tag if it says something. */
-static void emit(Scan *s, int tag)
+/* Note the element of a start tag that has attributes which are wanted. */
+static void emit_telling(Scan *s, int tag)
 {
     uint32_t a = s->attributes, assets = s->flags & WITH_ASSETS;
     switch (tag) {
@@ -44,6 +44,13 @@ static void emit(Scan *s, int tag)
     for (int i = 0; i < ATTRIBUTE_COUNT; i++)
         if (a & BIT(i))
             s->spans[s->span_count++] = s->values[i];
+}
+
+/* Note the element of the start tag if it says something: it does so by its attributes, which most have none of. */
+static inline void emit(Scan *s, int tag)
+{
+    if (s->attributes)
+        emit_telling(s, tag);
 }
 
 /* A copy of a formatting element comes into the tree; if it is a link, the page has one more. */

@@ -27,6 +27,7 @@
 
 /* names and state */
 #include "limits.h"
+#include "bytes.h"
 #include "tags.h"
 #include "state.h"
 

@@ -164,13 +164,20 @@ typedef struct {
     size_t size, room, count;
 } Joined;
 
-static int join_bytes(Joined *joined, const char *bytes, size_t length)
+static int room_for_bytes(Joined *joined, size_t length)
 {
     while (joined->size + length + 1 > joined->room)
         if (!grow((void **)&joined->bytes, &joined->room, 1, 4096)) {
             PyErr_NoMemory();
             return -1;
         }
+    return 0;
+}
+
+static int join_bytes(Joined *joined, const char *bytes, size_t length)
+{
+    if (room_for_bytes(joined, length) < 0)
+        return -1;
     if (joined->count++)
         joined->bytes[joined->size++] = 0;
     memcpy(joined->bytes + joined->size, bytes, length);
@@ -190,8 +197,42 @@ static int is_ascii(const char *p, const char *end)
     return !(all & (uint64_t)0x8080808080808080u);
 }
 
+/* Whether eight bytes stay as they are in any value: each is ASCII, and no white space, control character or "&". */
+static inline int are_plain(uint64_t word)
+{
+    uint64_t top = EACH(0x80), low = word | top;
+    return (~word & (low - EACH(0x21)) & ((low ^ EACH('&')) - EACH(1)) & top) == top;
+}
+
+/* Join a value that stays as it is, as nearly all do; returns 0 if it may be another one. There is room for it. */
+static inline int join_plain(const char *p, size_t length, Joined *joined)
+{
+    char *to = joined->bytes + joined->size + (joined->count > 0);
+    uint64_t word;
+    size_t done = 0;
+    for (; length - done >= 8; done += 8) {
+        memcpy(&word, p + done, 8);
+        if (!are_plain(word))
+            return 0;
+        memcpy(to + done, &word, 8);
+    }
+    word = EACH('a');
+    memcpy(&word, p + done, length - done);
+    if (!are_plain(word))
+        return 0;
+    memcpy(to + done, p + done, length - done);
+    if (joined->count++)
+        to[-1] = 0;
+    joined->size = (size_t)(to - joined->bytes) + length;
+    return 1;
+}
+
 static int join_value(const Scan *s, Span span, PyObject *entities, Joined *joined)
 {
+    if (room_for_bytes(joined, (size_t)span.length) < 0)
+        return -1;
+    if (join_plain((const char *)s->page + span.begin, (size_t)span.length, joined))
+        return 0;
     Value value;
     if (read_value(s, span, entities, &value) < 0)
         return -1;

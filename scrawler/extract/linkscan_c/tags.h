@@ -15,55 +15,65 @@ enum { /* kinds of tags, as bits */
     HEADING = 256,
     MATH_TEXT = 512,  /* it is a MathML text integration point, if it is MathML */
     SECTION = 1024,   /* it is a tbody, tfoot or thead */
+    TELLING = 2048,   /* some of its attributes are wanted */
+    CLOSING = 4096,   /* in the body, its end tag does no more than to pop it where it is the innermost element */
 };
 
 #define TAGS(X)                                                                                                        \
-    X(A, "a", FORMATTING) X(ADDRESS, "address", SPECIAL | BLOCK) X(ANNOTATION_XML, "annotation-xml", 0)                \
-    X(APPLET, "applet", SPECIAL | SCOPE) X(AREA, "area", SPECIAL) X(ARTICLE, "article", SPECIAL | BLOCK)               \
-    X(ASIDE, "aside", SPECIAL | BLOCK) X(B, "b", FORMATTING | BREAKOUT) X(BASE, "base", SPECIAL | HEADED)              \
-    X(BASEFONT, "basefont", SPECIAL | HEADED) X(BGSOUND, "bgsound", SPECIAL | HEADED)                                  \
-    X(BIG, "big", FORMATTING | BREAKOUT) X(BLOCKQUOTE, "blockquote", SPECIAL | BLOCK | BREAKOUT)                       \
-    X(BODY, "body", SPECIAL | BREAKOUT) X(BR, "br", SPECIAL | BREAKOUT) X(BUTTON, "button", SPECIAL)                   \
-    X(CAPTION, "caption", SPECIAL | SCOPE | TABLE_PART) X(CENTER, "center", SPECIAL | BLOCK | BREAKOUT)                \
-    X(CODE, "code", FORMATTING | BREAKOUT) X(COL, "col", SPECIAL | TABLE_PART)                                         \
-    X(COLGROUP, "colgroup", SPECIAL | TABLE_PART) X(DD, "dd", SPECIAL | IMPLIED | BREAKOUT) X(DESC, "desc", 0)         \
-    X(DETAILS, "details", SPECIAL | BLOCK) X(DIALOG, "dialog", BLOCK) X(DIR, "dir", SPECIAL | BLOCK)                   \
-    X(DIV, "div", SPECIAL | BLOCK | BREAKOUT) X(DL, "dl", SPECIAL | BLOCK | BREAKOUT)                                  \
-    X(DT, "dt", SPECIAL | IMPLIED | BREAKOUT) X(EM, "em", FORMATTING | BREAKOUT) X(EMBED, "embed", SPECIAL | BREAKOUT) \
-    X(FIELDSET, "fieldset", SPECIAL | BLOCK) X(FIGCAPTION, "figcaption", SPECIAL | BLOCK)                              \
-    X(FIGURE, "figure", SPECIAL | BLOCK) X(FONT, "font", FORMATTING) X(FOOTER, "footer", SPECIAL | BLOCK)              \
-    X(FOREIGN_OBJECT, "foreignobject", 0) X(FORM, "form", SPECIAL) X(FRAME, "frame", SPECIAL)                          \
-    X(FRAMESET, "frameset", SPECIAL) X(H1, "h1", SPECIAL | HEADING | BREAKOUT)                                         \
-    X(H2, "h2", SPECIAL | HEADING | BREAKOUT) X(H3, "h3", SPECIAL | HEADING | BREAKOUT)                                \
-    X(H4, "h4", SPECIAL | HEADING | BREAKOUT) X(H5, "h5", SPECIAL | HEADING | BREAKOUT)                                \
-    X(H6, "h6", SPECIAL | HEADING | BREAKOUT) X(HEAD, "head", SPECIAL | BREAKOUT)                                      \
-    X(HEADER, "header", SPECIAL | BLOCK) X(HGROUP, "hgroup", SPECIAL | BLOCK) X(HR, "hr", SPECIAL | BREAKOUT)          \
-    X(HTML, "html", SPECIAL | SCOPE) X(I, "i", FORMATTING | BREAKOUT) X(IFRAME, "iframe", SPECIAL)                     \
-    X(IMAGE, "image", 0) X(IMG, "img", SPECIAL | BREAKOUT) X(INPUT, "input", SPECIAL) X(KEYGEN, "keygen", SPECIAL)     \
-    X(LI, "li", SPECIAL | IMPLIED | BREAKOUT) X(LINK, "link", SPECIAL | HEADED)                                        \
-    X(LISTING, "listing", SPECIAL | BLOCK | BREAKOUT) X(MAIN, "main", SPECIAL | BLOCK)                                 \
+    X(A, "a", FORMATTING | TELLING | CLOSING) X(ADDRESS, "address", SPECIAL | BLOCK | CLOSING)                         \
+    X(ANNOTATION_XML, "annotation-xml", TELLING) X(APPLET, "applet", SPECIAL | SCOPE)                                  \
+    X(AREA, "area", SPECIAL | TELLING) X(ARTICLE, "article", SPECIAL | BLOCK | CLOSING)                                \
+    X(ASIDE, "aside", SPECIAL | BLOCK | CLOSING) X(B, "b", FORMATTING | BREAKOUT | CLOSING)                            \
+    X(BASE, "base", SPECIAL | HEADED | TELLING) X(BASEFONT, "basefont", SPECIAL | HEADED)                              \
+    X(BGSOUND, "bgsound", SPECIAL | HEADED) X(BIG, "big", FORMATTING | BREAKOUT | CLOSING)                             \
+    X(BLOCKQUOTE, "blockquote", SPECIAL | BLOCK | BREAKOUT | CLOSING) X(BODY, "body", SPECIAL | BREAKOUT)              \
+    X(BR, "br", SPECIAL | BREAKOUT) X(BUTTON, "button", SPECIAL | CLOSING)                                             \
+    X(CAPTION, "caption", SPECIAL | SCOPE | TABLE_PART) X(CENTER, "center", SPECIAL | BLOCK | BREAKOUT | CLOSING)      \
+    X(CODE, "code", FORMATTING | BREAKOUT | CLOSING) X(COL, "col", SPECIAL | TABLE_PART)                               \
+    X(COLGROUP, "colgroup", SPECIAL | TABLE_PART) X(DD, "dd", SPECIAL | IMPLIED | BREAKOUT | CLOSING)                  \
+    X(DESC, "desc", 0) X(DETAILS, "details", SPECIAL | BLOCK | CLOSING) X(DIALOG, "dialog", BLOCK | CLOSING)           \
+    X(DIR, "dir", SPECIAL | BLOCK | CLOSING) X(DIV, "div", SPECIAL | BLOCK | BREAKOUT | CLOSING)                       \
+    X(DL, "dl", SPECIAL | BLOCK | BREAKOUT | CLOSING) X(DT, "dt", SPECIAL | IMPLIED | BREAKOUT | CLOSING)              \
+    X(EM, "em", FORMATTING | BREAKOUT | CLOSING) X(EMBED, "embed", SPECIAL | BREAKOUT)                                 \
+    X(FIELDSET, "fieldset", SPECIAL | BLOCK | CLOSING) X(FIGCAPTION, "figcaption", SPECIAL | BLOCK | CLOSING)          \
+    X(FIGURE, "figure", SPECIAL | BLOCK | CLOSING) X(FONT, "font", FORMATTING | TELLING | CLOSING)                     \
+    X(FOOTER, "footer", SPECIAL | BLOCK | CLOSING) X(FOREIGN_OBJECT, "foreignobject", 0) X(FORM, "form", SPECIAL)      \
+    X(FRAME, "frame", SPECIAL | TELLING) X(FRAMESET, "frameset", SPECIAL)                                              \
+    X(H1, "h1", SPECIAL | HEADING | BREAKOUT | CLOSING) X(H2, "h2", SPECIAL | HEADING | BREAKOUT | CLOSING)            \
+    X(H3, "h3", SPECIAL | HEADING | BREAKOUT | CLOSING) X(H4, "h4", SPECIAL | HEADING | BREAKOUT | CLOSING)            \
+    X(H5, "h5", SPECIAL | HEADING | BREAKOUT | CLOSING) X(H6, "h6", SPECIAL | HEADING | BREAKOUT | CLOSING)            \
+    X(HEAD, "head", SPECIAL | BREAKOUT) X(HEADER, "header", SPECIAL | BLOCK | CLOSING)                                 \
+    X(HGROUP, "hgroup", SPECIAL | BLOCK | CLOSING) X(HR, "hr", SPECIAL | BREAKOUT) X(HTML, "html", SPECIAL | SCOPE)    \
+    X(I, "i", FORMATTING | BREAKOUT | CLOSING) X(IFRAME, "iframe", SPECIAL | TELLING) X(IMAGE, "image", TELLING)       \
+    X(IMG, "img", SPECIAL | BREAKOUT | TELLING) X(INPUT, "input", SPECIAL | TELLING) X(KEYGEN, "keygen", SPECIAL)      \
+    X(LI, "li", SPECIAL | IMPLIED | BREAKOUT | CLOSING) X(LINK, "link", SPECIAL | HEADED | TELLING)                    \
+    X(LISTING, "listing", SPECIAL | BLOCK | BREAKOUT | CLOSING) X(MAIN, "main", SPECIAL | BLOCK | CLOSING)             \
     X(MALIGNMARK, "malignmark", 0) X(MARQUEE, "marquee", SPECIAL | SCOPE) X(MATH, "math", 0)                           \
-    X(MENU, "menu", SPECIAL | BLOCK | BREAKOUT) X(META, "meta", SPECIAL | HEADED | BREAKOUT) X(MGLYPH, "mglyph", 0)    \
-    X(MI, "mi", MATH_TEXT) X(MN, "mn", MATH_TEXT) X(MO, "mo", MATH_TEXT) X(MS, "ms", MATH_TEXT)                        \
-    X(MTEXT, "mtext", MATH_TEXT) X(NAV, "nav", SPECIAL | BLOCK) X(NOBR, "nobr", FORMATTING | BREAKOUT)                 \
-    X(NOEMBED, "noembed", SPECIAL) X(NOFRAMES, "noframes", SPECIAL | HEADED) X(NOSCRIPT, "noscript", SPECIAL)          \
-    X(OBJECT, "object", SPECIAL | SCOPE) X(OL, "ol", SPECIAL | BLOCK | BREAKOUT) X(OPTGROUP, "optgroup", IMPLIED)      \
-    X(OPTION, "option", IMPLIED) X(P, "p", SPECIAL | IMPLIED | BLOCK | BREAKOUT) X(PARAM, "param", SPECIAL)            \
-    X(PLAINTEXT, "plaintext", SPECIAL) X(PRE, "pre", SPECIAL | BLOCK | BREAKOUT) X(RB, "rb", IMPLIED)                  \
-    X(RP, "rp", IMPLIED) X(RT, "rt", IMPLIED) X(RTC, "rtc", IMPLIED) X(RUBY, "ruby", BREAKOUT)                         \
-    X(S, "s", FORMATTING | BREAKOUT) X(SCRIPT, "script", SPECIAL | HEADED) X(SEARCH, "search", SPECIAL | BLOCK)        \
-    X(SECTION_, "section", SPECIAL | BLOCK) X(SELECT, "select", SPECIAL | SCOPE)                                       \
-    X(SMALL, "small", FORMATTING | BREAKOUT) X(SOURCE, "source", SPECIAL) X(SPAN, "span", BREAKOUT)                    \
-    X(STRIKE, "strike", FORMATTING | BREAKOUT) X(STRONG, "strong", FORMATTING | BREAKOUT)                              \
-    X(STYLE, "style", SPECIAL | HEADED) X(SUB, "sub", BREAKOUT) X(SUMMARY, "summary", SPECIAL | BLOCK)                 \
-    X(SUP, "sup", BREAKOUT) X(SVG, "svg", 0) X(TABLE, "table", SPECIAL | SCOPE | BREAKOUT)                             \
+    X(MENU, "menu", SPECIAL | BLOCK | BREAKOUT | CLOSING) X(META, "meta", SPECIAL | HEADED | BREAKOUT | TELLING)       \
+    X(MGLYPH, "mglyph", 0) X(MI, "mi", MATH_TEXT) X(MN, "mn", MATH_TEXT) X(MO, "mo", MATH_TEXT) X(MS, "ms", MATH_TEXT) \
+    X(MTEXT, "mtext", MATH_TEXT) X(NAV, "nav", SPECIAL | BLOCK | CLOSING)                                              \
+    X(NOBR, "nobr", FORMATTING | BREAKOUT | CLOSING) X(NOEMBED, "noembed", SPECIAL)                                    \
+    X(NOFRAMES, "noframes", SPECIAL | HEADED) X(NOSCRIPT, "noscript", SPECIAL) X(OBJECT, "object", SPECIAL | SCOPE)    \
+    X(OL, "ol", SPECIAL | BLOCK | BREAKOUT | CLOSING) X(OPTGROUP, "optgroup", IMPLIED | CLOSING)                       \
+    X(OPTION, "option", IMPLIED | CLOSING) X(P, "p", SPECIAL | IMPLIED | BLOCK | BREAKOUT | CLOSING)                   \
+    X(PARAM, "param", SPECIAL) X(PLAINTEXT, "plaintext", SPECIAL) X(PRE, "pre", SPECIAL | BLOCK | BREAKOUT | CLOSING)  \
+    X(RB, "rb", IMPLIED | CLOSING) X(RP, "rp", IMPLIED | CLOSING) X(RT, "rt", IMPLIED | CLOSING)                       \
+    X(RTC, "rtc", IMPLIED | CLOSING) X(RUBY, "ruby", BREAKOUT | CLOSING) X(S, "s", FORMATTING | BREAKOUT | CLOSING)    \
+    X(SCRIPT, "script", SPECIAL | HEADED | TELLING) X(SEARCH, "search", SPECIAL | BLOCK | CLOSING)                     \
+    X(SECTION_, "section", SPECIAL | BLOCK | CLOSING) X(SELECT, "select", SPECIAL | SCOPE | CLOSING)                   \
+    X(SMALL, "small", FORMATTING | BREAKOUT | CLOSING) X(SOURCE, "source", SPECIAL | TELLING)                          \
+    X(SPAN, "span", BREAKOUT | CLOSING) X(STRIKE, "strike", FORMATTING | BREAKOUT | CLOSING)                           \
+    X(STRONG, "strong", FORMATTING | BREAKOUT | CLOSING) X(STYLE, "style", SPECIAL | HEADED)                           \
+    X(SUB, "sub", BREAKOUT | CLOSING) X(SUMMARY, "summary", SPECIAL | BLOCK | CLOSING)                                 \
+    X(SUP, "sup", BREAKOUT | CLOSING) X(SVG, "svg", 0) X(TABLE, "table", SPECIAL | SCOPE | BREAKOUT)                   \
     X(TBODY, "tbody", SPECIAL | TABLE_PART | SECTION) X(TD, "td", SPECIAL | SCOPE | TABLE_PART)                        \
     X(TEMPLATE, "template", SPECIAL | SCOPE | HEADED) X(TEXTAREA, "textarea", SPECIAL)                                 \
     X(TFOOT, "tfoot", SPECIAL | TABLE_PART | SECTION) X(TH, "th", SPECIAL | SCOPE | TABLE_PART)                        \
     X(THEAD, "thead", SPECIAL | TABLE_PART | SECTION) X(TITLE, "title", SPECIAL | HEADED)                              \
-    X(TR, "tr", SPECIAL | TABLE_PART) X(TRACK, "track", SPECIAL) X(TT, "tt", FORMATTING | BREAKOUT)                    \
-    X(U, "u", FORMATTING | BREAKOUT) X(UL, "ul", SPECIAL | BLOCK | BREAKOUT) X(USE, "use", 0) X(VAR, "var", BREAKOUT)                   \
-    X(VIDEO, "video", 0) X(WBR, "wbr", SPECIAL) X(XMP, "xmp", SPECIAL)
+    X(TR, "tr", SPECIAL | TABLE_PART) X(TRACK, "track", SPECIAL) X(TT, "tt", FORMATTING | BREAKOUT | CLOSING)          \
+    X(U, "u", FORMATTING | BREAKOUT | CLOSING) X(UL, "ul", SPECIAL | BLOCK | BREAKOUT | CLOSING)                       \
+    X(USE, "use", TELLING) X(VAR, "var", BREAKOUT | CLOSING) X(VIDEO, "video", TELLING) X(WBR, "wbr", SPECIAL)         \
+    X(XMP, "xmp", SPECIAL)
 
 enum {
     OTHER, /* such a tag has no rule of its own */
@@ -110,6 +120,12 @@ static Name attribute_names[ATTRIBUTE_COUNT];
 static PyObject *attribute_strings[ATTRIBUTE_COUNT];
 static PyObject *tag_strings[TAG_COUNT];
 
+typedef struct { /* it is the name of a CLOSING tag with a ">", as the first of eight bytes; no other has these bytes */
+    uint64_t word, mask;
+    size_t length;
+} Closer;
+static Closer CLOSERS[TAG_COUNT];
+
 enum { WITH_ASSETS = 1, WITH_REL = 2, WITH_AREAS = 4 }; /* flags of scan() */
 
 enum { C_SPACE = 1, C_NAME_END = 2, C_ATTRIBUTE_END = 4, C_BARE_END = 8, C_ALPHA = 16 };
@@ -131,6 +147,20 @@ static Name pack(const char *name)
     return packed | LONG_NAME;
 }
 
+static void fill_closer(int tag)
+{
+    Closer *closer = &CLOSERS[tag];
+    size_t length = strlen(TAG_NAMES[tag]);
+    closer->word = 1; /* with a mask of 0, no bytes are the same */
+    if (!(KINDS[tag] & CLOSING) || length > 7)
+        return;
+    closer->word = 0;
+    memcpy(&closer->word, TAG_NAMES[tag], length);
+    memcpy((char *)&closer->word + length, ">", 1);
+    memset(&closer->mask, 0xff, length + 1);
+    closer->length = length + 1;
+}
+
 static int fill_tables(void)
 {
     for (int byte = 0; byte < 256; byte++) {
@@ -142,6 +172,8 @@ static int fill_tables(void)
                                 | (byte == '=' ? C_ATTRIBUTE_END : 0) | (byte == '>' ? C_BARE_END : 0)
                                 | (lower >= 'a' && lower <= 'z' ? C_ALPHA : 0));
     }
+    for (int tag = 0; tag < TAG_COUNT; tag++)
+        fill_closer(tag);
     for (int tag = 1; tag < TAG_COUNT; tag++) {
         Name name = pack(TAG_NAMES[tag]);
         size_t slot = SLOT(name);

@@ -99,7 +99,7 @@ static void scan_page(Scan *s)
 {
     const uint8_t *p = s->page, *end = s->end;
     while (p < end && !s->failed) {
-        const uint8_t *bracket = *p == '<' ? p : memchr(p, '<', (size_t)(end - p));
+        const uint8_t *bracket = *p == '<' ? p : find_byte(p, end, '<');
         if (!bracket)
             bracket = end;
         if (bracket > p) {
@@ -109,7 +109,10 @@ static void scan_page(Scan *s)
                 return;
         }
         int c = p + 1 < end ? p[1] : 0;
-        if (CLASS[c] & C_ALPHA)
+        const uint8_t *closed = c == '/' ? close_innermost(s, p + 2) : NULL;
+        if (closed)
+            p = closed;
+        else if (CLASS[c] & C_ALPHA)
             p = read_tag(s, p + 1, 0);
         else if (c == '/') {
             if (p + 2 >= end)
