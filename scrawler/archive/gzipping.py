@@ -3,6 +3,8 @@
 Measured on documentation pages, records of 51 KB: ISA-L level 0 57 us and 11.8 KB, level 1 67 us and 11.0 KB, level 2
 71 us and 10.9 KB, level 3 132 us and 10.5 KB. Other window and buffer sizes of ISA-L gain nothing. The record of a
 request, of 640 bytes, takes 1 us and 610 bytes with level 0, 7 us and 450 bytes with others: they make a Huffman code.
+Other libraries are slower: for records of 37 KB level 1 takes 51 us and 7.9 KB with ISA-L, 99 us and 7.5 KB with
+libdeflate, 83 us and 9.6 KB with zlib-ng.
 
 A body that its server has compressed, as most do, cannot get smaller: such a record is put into a member as it is. For
 a body of 10 KB that takes 1 us where level 1 takes 25, and makes the member 0.4 % larger.

@@ -20,7 +20,7 @@ _SECURED = (
     b"SSL connection using "  # so libcurl's words begin once a connection is secured: version / cipher suite / ...
 )
 _SERVERS = 10_000  # servers whose protocols are remembered
-_RECEIVE_BUFFER = 64 * 1024  # bytes; a usual page comes in one piece, and is copied once
+_RECEIVE_BUFFER = 64 * 1024  # bytes that the kernel is asked for at once; libcurl hands them on in pieces of 16 KB
 
 # The symbolic names of libcurl's codes above 91, and of some options, are missing in pycurl.
 _E_HTTP2_STREAM = 92
