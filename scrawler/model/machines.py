@@ -91,7 +91,8 @@ class Orders:
 
     `settings` hold over the machine's own (key -> value as in Settings). A `revision` other than the last one says that
     seeds or settings were changed: look again. `living` are the machines that live now, this one among them. `now` is
-    the time by the database's clock, `shares` the version of what machines have noted of servers.
+    the time by the database's clock, `shares` the version of what machines have noted of servers, `free` whether there
+    are sites that nobody owns.
     """
 
     alive: bool  # False: it was declared dead, and others may own all that it holds
@@ -101,3 +102,4 @@ class Orders:
     living: Living
     now: Millis
     shares: int = 0
+    free: bool = False

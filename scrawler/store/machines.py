@@ -46,12 +46,14 @@ from scrawler.store.processes import identify, runs
 from scrawler.store.rows import AnyRow, inserted_id, inserting_new
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import SHARES
-from scrawler.store.tables import crawl, machine, machine_statistics, run, thread_statistics
+from scrawler.store.sites import FREE
+from scrawler.store.tables import crawl, machine, machine_statistics, run, site, thread_statistics
 from scrawler.tuples.classes import NamedTuple
 
 SAMPLE_EVERY: Millis = 10_000  # a machine writes a row of statistics so often
 
 _NONE = Living()
+_FREE = select(site.c.id).where(FREE).limit(1).scalar_subquery()
 _IN_ORDER = ("ended", "stopped")  # outcomes of runs that nothing cut short
 
 _ROW = (
@@ -274,7 +276,7 @@ class Machines:
         """Return the machines that say they live, and this one, each with the crawl's orders for all."""
         shown = or_(machine.c.state.in_(LIVING), machine.c.id == machine_id)
         joined = machine.outerjoin(crawl, true())
-        columns = (*_ROW, self._clock.label("now"), SHARES.label("shares"))
+        columns = (*_ROW, self._clock.label("now"), SHARES.label("shares"), _FREE.label("free"))
         return connection.execute(select(*columns).select_from(joined).where(shown)).all()
 
     def _declare(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
@@ -311,7 +313,8 @@ def _orders(row: AnyRow | None, *, alive: bool, living: Living = _NONE) -> Order
     if row is None:
         return Orders(alive, Command.REMOVE, {}, 0, living, 0)
     settings, shares = read_json(row.settings or "{}"), row.shares or 0
-    return Orders(alive, command_of(row), settings, row.revision or 0, living, row.now, shares)
+    free = row.free is not None
+    return Orders(alive, command_of(row), settings, row.revision or 0, living, row.now, shares, free)
 
 
 def _record(

@@ -111,7 +111,8 @@ class AddressBudget:
     def dismiss(self, address: str, now: float, *, waited_for: bool) -> None:
         """Let the other machines have the share of an address at which no site here has anything to ask any more.
 
-        If they are `waited_for` that is told at once, else with what is asked next, a heartbeat at the latest.
+        If they are `waited_for` that is told at once, else with what is asked next, some heartbeats later at the
+        latest, and with the next one that hears of a machine which asks there.
         """
         server = self.servers.get(address)
         if server is not None and not self.alone:

@@ -2,7 +2,8 @@
 
 With every heartbeat a machine tells what it holds and learns what it may use, unless the heartbeat says that all is as
 it was; an address that it meets in between is asked for at once, and again after a while where others have all of it.
-What it loses it stops to use at once, and tells so when it does; a share that it needs no more it lets go. A machine
+What it loses it stops to use at once, and tells so when it does; a share that it needs no more it lets go. That is
+told with what is asked next, or when a heartbeat has heard that another machine asks where it has a share. A machine
 that lives alone asks nothing more.
 """
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _WIDTHS = (0.1, 0.25)  # bounds, in seconds, of the time within which a reserved request has to begin
 _WIDTH = 0.2  # between these bounds that time is this part of the pause
+_KEPT_BEATS = 4  # heartbeats at most that tell nothing of shares which were let go and for which nobody has asked
 _ON_THE_WAY = 0.05  # seconds by which one request may take longer to come out than the next
 
 
@@ -60,6 +62,7 @@ class ServerSharing:
         self._machines = 1  # how many machines live, or are about to
         self._all = False
         self._asked = False
+        self._kept_beats = 0  # heartbeats that have told nothing of what was let go
         self._heard: Standing | None = None  # by a heartbeat, if all is to be told only where that has changed
 
     def beat(self, machines: int, heard: Standing) -> None:
@@ -88,15 +91,17 @@ class ServerSharing:
             heard, self._heard = self._heard, None
             held = budget.pledged(budget.servers if everything else budget.unknown)
             left, per_ip, pause = budget.left(), self._rules.per_ip, self._rules.delay_per_ip
-            settled = heard is not None and not (left or budget.unknown or budget.alone)
+            settled = not (budget.unknown or budget.alone or (left and self._kept_beats >= _KEPT_BEATS))
         if everything and heard and settled and self._servers.stands(held, per_ip, heard):
-            everything, held = False, {}
+            everything, held, left = False, {}, []
+            self._kept_beats += 1
         if (everything or held or left) and not budget.alone:
             try:
                 shares = self._servers.share(held, left, per_ip, alone)
             except BaseException:
                 self._all = self._all or everything
                 raise
+            self._kept_beats = 0
             with self._turn:
                 if budget.granted(shares, left):
                     self._all = True

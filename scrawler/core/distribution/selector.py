@@ -123,6 +123,7 @@ class UrlSelector(threading.Thread):
         self.machines = machines
         self.seats_elsewhere = 0
         self.seats: Mapping[int, int] = {}  # machine that lives -> seeds that it can hold, as far as it has told
+        self.sites_are_free = False  # as the last heartbeat has heard; those come first, before sites are given away
         self._balances = balances
         self._ports = ports
         self._busy_at = time.monotonic()  # when this machine was last seen to hold anything
@@ -212,7 +213,9 @@ class UrlSelector(threading.Thread):
 
     def _share(self) -> None:
         """Give sites back for a machine that has fewer, when none is left to claim."""
-        if self._balances and self.machines > 1 and time.monotonic() >= self._share_at:
+        if not self._balances or self.machines <= 1 or self.sites_are_free:
+            return
+        if time.monotonic() >= self._share_at:
             self._share_at = time.monotonic() + _LOOK_AGAIN
             with suppress(StoreBusyError):
                 held = self._claims.held()

@@ -202,6 +202,7 @@ class Machine:
         self._selector.machines = max(len(orders.living), self._expected)
         seats = self.threads * self.rules.capacity
         self._selector.seats = {one.id: one.capacity for one in orders.living.machines}
+        self._selector.sites_are_free = orders.free
         self._selector.seats_elsewhere = orders.living.seats_elsewhere(seats, self._selector.machines)
         with suppress(StoreBusyError):  # the next heartbeat comes soon
             if self._follow_partition(orders.living):

@@ -161,9 +161,11 @@ def test_what_a_machine_gives_back_is_for_the_one_with_the_fewest(database: Data
     assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4, taker.id: 0})
     giver.release(*held[:2])
     assert giver.claims.held() is None, "what is free comes first"
+    assert Machines(database).beat(giver.id).free, "so it is not asked for while a heartbeat hears of such sites"
     assert giver.claim(100, machines=2) == []
     assert {one.id for one in taker.claim(100, machines=2)} == {one.id for one in held[:2]}
     assert taker.claims.held() == HeldSites(taker.id, {giver.id: 2, taker.id: 2})
+    assert not Machines(database).beat(giver.id).free
 
 
 def test_what_was_meant_for_a_machine_that_died_is_for_the_others(database: Database) -> None:

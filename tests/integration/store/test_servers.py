@@ -153,7 +153,7 @@ def test_together_they_never_have_more_in_flight_than_one_may(database: Database
         if not any(one.goals or one.in_flight for one in crawlers):
             break
     assert not any(one.goals or one.in_flight for one in crawlers)
-    for one in crawlers * 2:
+    for one in crawlers * 6:  # what was let go is told with the fifth heartbeat at the latest
         one.beat()
         one.work()
     with database.read() as connection:
@@ -285,6 +285,42 @@ def test_a_heartbeat_that_has_heard_of_no_change_asks_nothing(database: Database
     first.beat()
     first.work()
     assert first.budget.alone, "it has heard that the other one is gone"
+
+
+def test_what_was_let_go_is_told_with_other_questions_or_to_who_asks_for_it(database: Database) -> None:
+    Crawls(database).open("crawl", Scope.HOST)
+    first, second = crawlers = [Crawler(database, name) for name in "ab"]
+    for one in crawlers * 2:
+        one.beat()
+        one.work()
+    for address in ADDRESSES:
+        first.meet(address)
+        first.visit()
+        first.work()
+        first.visit()
+    assert len(first.in_flight) == 2
+    for _, address in first.in_flight:
+        first.budget.over(address, 0.0)
+        first.budget.dismiss(address, 1.0, waited_for=False)
+    assert not first.budget.servers
+    seen = _statements(database)
+    first.beat()
+    seen.clear()
+    first.work()
+    assert seen == [], "nobody has asked for it"
+    second.meet(ADDRESSES[0])
+    second.visit()
+    second.work()
+    first.beat()  # it hears that somebody has
+    while first.jobs:
+        first.work()
+    second.beat()
+    while second.jobs:
+        second.work()
+    assert second.budget.servers[ADDRESSES[0]].share == PER_IP
+    with database.read() as connection:
+        mine = server_place.c.machine_id == first.id
+        assert connection.scalar(select(func.count()).where(mine)) == 0, "all that was let go is told with it"
 
 
 def _statements(database: Database) -> list[str]:
