@@ -1,9 +1,10 @@
 """`dataclass` and `NamedTuple` as Python has them, for classes that cost a quarter to declare.
 
 Python writes the methods of a dataclass as text and compiles them, five for a frozen one, when its module is imported;
-of a named tuple it compiles each annotation. There are some 350 such classes, and that was a fifth of the CPU before a
-command began. Here the methods that all dataclasses can share are shared, `__init__` is written when it is first asked
-for, and annotations stay the texts that they are. Type checkers and mypyc see what Python has.
+of a named tuple it compiles `__new__` and each annotation. There are some 350 such classes, and that was a fifth of the
+CPU before a command began. Here the methods that all classes can share are shared, `__init__` and `__new__` are written
+when they are first asked for, and annotations stay the texts that they are. Type checkers and mypyc see what Python
+has.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ else:
     from functools import lru_cache
     from operator import attrgetter
     from reprlib import recursive_repr
+    from sys import intern
 
-    _waiting = []  # classes whose `__init__` may not be written yet
+    _waiting = []  # classes whose `__init__`, or `__new__`, may not be written yet
     _NOT_GIVEN = object()  # stands for what a factory is to make
-    _NOT_COPIED = frozenset(("__annotations__", "__module__", "__name__"))
+    _PLACES = namedtuple("_PLACES", [f"field_{number}" for number in range(64)])  # no class has more fields
+    _READERS = [_PLACES.__dict__[name] for name in _PLACES._fields]  # what reads a field knows its place alone
 
     def dataclass(*, eq=True, frozen=False, slots=False, kw_only=False):
         """Make a dataclass, as the one of Python does with these options. It may have no InitVar."""
@@ -52,7 +55,8 @@ else:
     def write_inits():
         """Write what is not written yet: for processes that are about to be forked, each of which would do so."""
         while _waiting:
-            _ = _waiting.pop().__init__
+            kind = _waiting.pop()
+            _ = kind.__init__, kind.__new__
 
     class _LateInit:
         """Stands for `__init__` of a class until that is asked for, and puts what it writes in its place."""
@@ -137,6 +141,62 @@ else:
         for one, value in zip(fields(self), values, strict=True):
             object.__setattr__(self, one.name, value)
 
+    class _LateNew:
+        """Stands for `__new__` of a named tuple until that is asked for, and puts what it writes in its place."""
+
+        _written = None
+
+        def __get__(self, one, kind):
+            """Return the function. Of two threads both may write it."""
+            for owner in kind.__mro__:
+                if owner.__dict__.get("__new__") is self:
+                    self._written = _written_new(owner)
+                    owner.__new__ = staticmethod(self._written)
+            return self._written
+
+    def _written_new(kind):
+        given = ", ".join(kind._fields)
+        written = eval(f"lambda _cls, {given}: _new(_cls, ({given},))", {"_new": tuple.__new__, "__builtins__": {}})
+        written.__name__, written.__qualname__ = "__new__", f"{kind.__qualname__}.__new__"
+        written.__defaults__ = tuple(kind._field_defaults.values())
+        written.__annotations__, written.__module__ = kind.__annotations__, kind.__module__
+        return written
+
+    def _making(size):
+        def make(cls, values):
+            """Make one of a sequence, or of what is iterated over."""
+            made = tuple.__new__(cls, values)
+            if len(made) != size:
+                raise TypeError(f"Expected {size} arguments, got {len(made)}")
+            return made
+
+        return classmethod(make)
+
+    def _replaced(self, /, **values):
+        """Make one that has other values in the fields that are named."""
+        made = self._make(map(values.pop, self._fields, self))
+        if values:
+            raise TypeError(f"Got unexpected field names: {list(values)!r}")
+        return made
+
+    def _shown(self):
+        return f"{self.__class__.__name__}({', '.join(map('{}={!r}'.format, self._fields, self))})"
+
+    def _as_dict(self):
+        return dict(zip(self._fields, self, strict=True))
+
+    def _values(self):
+        return tuple(self)
+
+    _SHARED = {
+        "__slots__": (),
+        "_replace": _replaced,
+        "__replace__": _replaced,
+        "__repr__": _shown,
+        "_asdict": _as_dict,
+        "__getnewargs__": _values,
+    }
+
     class _Declared(type):
         """Makes a named tuple of what stands in the body of a class."""
 
@@ -144,12 +204,16 @@ else:
             if not bases:
                 return super().__new__(cls, name, bases, body)
             types = body.get("__annotations__", {})
-            defaults = [body[field] for field in types if field in body]
-            made = namedtuple(name, types, defaults=defaults, module=body["__module__"])
-            made.__annotations__ = made.__new__.__annotations__ = types
-            for key, value in body.items():
-                if key not in _NOT_COPIED and key not in types:
-                    setattr(made, key, value)
+            fields = tuple(map(intern, types))  # the part in C knows a name by where it is held
+            own = {
+                "_fields": fields,
+                "__match_args__": fields,
+                "_field_defaults": {field: body[field] for field in fields if field in body},
+                "_make": _making(len(fields)),
+                "__new__": _LateNew(),
+            }
+            made = type(name, (tuple,), _SHARED | own | body | dict(zip(fields, _READERS[: len(fields)], strict=True)))
+            _waiting.append(made)
             return made
 
     class NamedTuple(metaclass=_Declared):

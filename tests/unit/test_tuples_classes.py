@@ -165,9 +165,15 @@ def test_two_threads_may_make_the_first_objects_of_a_class() -> None:
 
 def test_what_is_to_be_forked_has_its_methods_written() -> None:
     kinds = [declared(ours, slots=slots) for slots in (False, True)]
+
+    class Two(classes.NamedTuple):
+        a: int
+
     assert not any(inspect.isfunction(kind.__dict__["__init__"]) for kind in kinds)
+    assert not isinstance(Two.__dict__["__new__"], staticmethod)
     classes.write_inits()
     assert all(inspect.isfunction(kind.__dict__["__init__"]) for kind in kinds)
+    assert isinstance(Two.__dict__["__new__"], staticmethod)
 
 
 def test_a_named_tuple_is_what_it_was() -> None:
@@ -175,12 +181,27 @@ def test_a_named_tuple_is_what_it_was() -> None:
     assert (one, one._fields, one._field_defaults) == (Plain(1), Plain._fields, Plain._field_defaults)
     assert (one.both, _Ours.of("7").a, one._replace(b="y")) == ("1x", 7, (1, "y"))
     assert repr(one) == "_Ours(a=1, b='x')"
+    assert (one._asdict(), _Ours._make("ab"), type(_Ours._make("ab"))) == ({"a": 1, "b": "x"}, ("a", "b"), _Ours)
     assert pickle.loads(pickle.dumps(one)) == copy.copy(one) == one
     assert (_Ours.__module__, _Ours.__qualname__) == (__name__, "_Ours")
     assert typing.get_type_hints(_Ours) == typing.get_type_hints(Plain) == {"a": int, "b": str}
     assert inspect.signature(_Ours).parameters.keys() == {"a", "b"}
     with pytest.raises(TypeError, match="'a'"):
         _Ours()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="Expected 2 arguments, got 3"):
+        _Ours._make("abc")
+    with pytest.raises(TypeError, match="'c'"):
+        one._replace(c=1)  # type: ignore[call-arg]
+
+
+def test_a_class_derived_from_a_named_tuple_is_made_as_that_is() -> None:
+    class More(_Ours):
+        def twice(self) -> int:
+            return 2 * self.a
+
+    assert More(2).twice() == More(b="y", a=2).twice() == 4
+    assert More._make((1, "z")).both == "1z"
+    assert (len(classes._PLACES._fields), classes._READERS[1].__get__(_Ours(1))) == (64, "x")
 
 
 def test_all_classes_of_the_package_are_declared_so() -> None:
