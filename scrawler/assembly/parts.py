@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from scrawler.errors import SettingsError
 from scrawler.fetch.browser.chromium import find_chromium
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.plugins import part_maker
+from scrawler.references import load_object
 from scrawler.settings import PART_KINDS, Settings, is_list
 from scrawler.threads import no_room
 from scrawler.urls.filters import UrlFilter, UrlFilters
@@ -34,6 +36,18 @@ def check_parts(settings: Settings) -> None:
             maker(setting, settings)
     if wants_browser(settings):
         find_chromium(settings.chromium)
+
+
+def load_own_parts(settings: Settings) -> None:
+    """Load the parts that the settings name, for processes that are about to be forked.
+
+    Those of other packages are left out: nobody knows what they begin when they are loaded.
+    """
+    for setting, kind in PART_KINDS.items():
+        name = getattr(settings, setting)
+        if not is_list(setting) and name in kind.own:
+            with suppress(ImportError):  # a machine says what is wrong
+                load_object(kind.own[name])
 
 
 def check_hosts(settings: Settings) -> None:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from math import inf
 
 from scrawler.app import prepare_crawl
+from scrawler.assembly.parts import load_own_parts
 from scrawler.core.blame.deaths import page_at_death
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, StartError
@@ -101,7 +102,8 @@ class Supervisor:
         try:
             if self._own_process:
                 raise_file_limit(_FILES * len(self._seats) + 256)
-                load_dialect(self._settings.db)  # each would load it by itself
+                load_dialect(self._settings.db)  # each would load that, and its parts, by itself
+                load_own_parts(self._settings)
                 self._forked = forked_processes(len(self._seats))
             return self._supervise()
         finally:

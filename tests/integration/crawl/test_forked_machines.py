@@ -244,3 +244,18 @@ for forked in (*forked_processes(1), None):
 """)
         == "True was killed by SIGKILL\n" * 2
     )
+
+
+def test_parts_of_ours_are_loaded_without_a_thread_and_those_of_others_are_left_to_machines() -> None:
+    script = """
+from scrawler.assembly.parts import load_own_parts
+from scrawler.settings import Settings
+
+wanted = {"scrawler.fetch.curl", "scrawler.extract.lexbor", "scrawler.archive.warc"}
+print(sorted(wanted & sys.modules.keys()))
+load_own_parts(Settings(extractor="lexbor", archive="of-another-package"))
+print(sorted(wanted & sys.modules.keys()), len(forked := forked_processes(2)))
+for one in forked:
+    one.dismiss()
+"""
+    assert _run(script).splitlines() == ["[]", "['scrawler.extract.lexbor', 'scrawler.fetch.curl'] 2"]
