@@ -37,7 +37,7 @@ from scrawler.settings import Settings, live_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.earlier import EarlierCrawl, close_earlier, open_earlier
-from scrawler.store.engine import Database, Waiting, open_database
+from scrawler.store.engine import SMALL_CACHE, Database, Waiting, open_database
 from scrawler.store.losses import Losses
 from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
@@ -122,7 +122,8 @@ def run_crawl(
         ended: list[Ended] = []
         started = time.monotonic()
         while not ended or (ended[-1].outcome == LEASE_LOST and not stop.is_set()):
-            with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
+            opened = open_database(settings.db, stop=stop, waiting=prompt_waiting, cache=SMALL_CACHE)
+            with closing(opened) as prompt:
                 tell = FaultLog(fault_file(settings.output_dir, crawl.name)).tell
                 deaths = Deaths(settings.pages_dir, launch.prefix, Suspects(prompt), say, tell)
                 deaths.look()  # first: once other machines know which ones are gone, they have their sites

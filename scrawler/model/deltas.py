@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Protocol, TypeVar
 
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.robots import RobotsRecord, RobotsRow
@@ -23,6 +24,18 @@ from scrawler.model.terms import Millis
 from scrawler.model.visits import UrlChange, UrlState
 from scrawler.tuples.classes import dataclass
 
+_Row = TypeVar("_Row", covariant=True)
+
+
+class Rows(Protocol[_Row]):
+    """Rows that may be made only while they are gone through, each time anew; a tuple is one as well."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def __iter__(self) -> Iterator[_Row]:
+        """Yield them in order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rehoming:
@@ -41,10 +54,10 @@ class SeedDelta:
     """
 
     seed_id: int
-    pages: tuple[PageRow, ...]
+    pages: Rows[PageRow]
     lanes: tuple[LaneState, ...]
     chunks: tuple[ChunkRow, ...]  # new ones, and a tail chunk written again with more entries
-    externals: tuple[ExternalRow, ...]
+    externals: Rows[ExternalRow]
     counts: SeedCounts
     verdicts: Mapping[str, int]
     elapsed_ms: int

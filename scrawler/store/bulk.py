@@ -34,6 +34,7 @@ _CASES = 16  # rows of one CASE, which MySQL goes through for each row and colum
 _STATEMENT = 1_000_000  # characters of one multi-row statement of literals; servers take 16 MB by default
 _ARRAYS = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
 _ROWS = (256, 64, 16, 4, 1)  # rows of one multi-row statement of parameters: few texts, so that all stay prepared
+_PREPARED = 4 * _ROWS[0]  # rows of which parameters are made at a time
 
 
 class BulkInsert:
@@ -121,20 +122,24 @@ class BulkInsert:
         """
         if not rows:
             return 0
-        if self._arrays and self._keys:
-            rows = self._each_once(rows)
-        columns = [
+        if self._arrays:
+            arrays = tuple(map(_array, self._storable(self._each_once(rows) if self._keys else rows), self._python))
+            return connection.exec_driver_sql(self._array_text, arrays).rowcount
+        if self._literals:
+            return sum(connection.exec_driver_sql(text).rowcount for text in self._statements(self._storable(rows)))
+        return sum(self._run_prepared(connection, part) for part in sliced(rows, _PREPARED))
+
+    def _storable(self, rows: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+        """Return rows column by column, with texts that the database takes."""
+        return [
             values if limit is None else _storable(values, limit, nul=not self._arrays)
             for values, limit in zip(zip(*rows, strict=True), self._limits, strict=True)
         ]
-        if self._arrays:
-            arrays = tuple(map(_array, columns, self._python))
-            return connection.exec_driver_sql(self._array_text, arrays).rowcount
-        if self._literals:
-            return sum(connection.exec_driver_sql(text).rowcount for text in self._statements(columns))
+
+    def _run_prepared(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
         return sum(
             connection.exec_driver_sql(self._texts[len(part)], tuple(chain.from_iterable(part))).rowcount
-            for part in _by_size(list(zip(*columns, strict=True)))
+            for part in _by_size(list(zip(*self._storable(rows), strict=True)))
         )
 
     def _each_once(self, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -78,6 +78,7 @@ _site_row = attrgetter("site_id", *_SITE)
 _plain_json = json.JSONEncoder(separators=(",", ":")).encode  # `json.dumps` makes an encoder each time, for 2 us
 _sorted_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 _NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
+_PAGES = 1_024  # rows that are unpacked and written at a time
 _LONGEST_DETAIL = 1_000  # characters of a detail that is kept
 
 _SEED = (*_COUNTS, "verdicts", "elapsed_ms", "state", "end_reason", "end_detail", "ended_at")
@@ -155,10 +156,10 @@ class Checkpoints:
             rows = lock_sites(connection, chain((delta.site_id for delta in deltas), visited, targets.values()))
             dropped = frozenset(one.site_id for one in deltas if not self._owns(rows.get(one.site_id), one))
             valid = [delta for delta in deltas if delta.site_id not in dropped]
-            exchanged = self._write(connection, valid, targets)
+            done = self._write(connection, valid, targets)
             if guests:
                 self._write_visits(connection, [delta for delta in valid if delta.visits])
-            self._count(connection, valid, number, exchanged)
+            self._count(connection, number, done)
             self._tried, self._stale = True, dropped
 
         with suppress(_CommittedAlready):
@@ -190,20 +191,17 @@ class Checkpoints:
     def _owns(self, row: AnyRow | None, delta: SiteDelta) -> bool:
         return row is not None and (row.owner, row.token) == (self._machine_id, delta.token)
 
-    def _write(
-        self, connection: Connection, deltas: list[SiteDelta], targets: dict[str, int]
-    ) -> Mapping[str, int] | None:
-        """Write all rows but the machine's own; return what to add to that of URLs that were exchanged."""
+    def _write(self, connection: Connection, deltas: list[SiteDelta], targets: dict[str, int]) -> Counter[str]:
+        """Write all rows but the machine's own; return what to add to that, by column."""
         seeds = sorted((one for delta in deltas for one in delta.seeds), key=lambda one: one.seed_id)
-        self._pages.run(connection, [row for one in seeds for row in one.pages])
+        done = self._write_pages(connection, seeds)
         # Rows go in the order of their keys: writers that go through a table in different orders lock each other out.
         self._lanes.run(connection, sorted(_lane_row(row) for one in seeds for row in one.lanes))
         by_key = itemgetter(0, 1, 2)
         self._chunks.run(connection, sorted((row for one in seeds for row in one.chunks), key=by_key))
         by_two = itemgetter(0, 1)
-        exchanged = self._externals.keep(
-            connection, sorted((row for one in seeds for row in one.externals), key=by_two)
-        )
+        found = sorted((row for one in seeds for row in one.externals), key=by_two)
+        done.update(self._externals.keep(connection, found) or {})
         self._relations.run(connection, sorted((row for one in seeds for row in one.relations), key=by_two))
         self._patterns.run(connection, sorted((row for one in seeds for row in one.patterns), key=by_two))
         self._jars.run(connection, [(one.seed_id, one.jar) for one in seeds if one.jar is not None])
@@ -232,8 +230,19 @@ class Checkpoints:
         self._move_seeds(connection, seeds, targets)
         self._write_sites(connection, deltas)
         if taken := [number for one in deltas if not one.visits for number in one.taken if number > 0]:
-            exchanged = {**(exchanged or {}), "received": take_out(connection, taken)}
-        return exchanged
+            done["received"] = take_out(connection, taken)
+        return done
+
+    def _write_pages(self, connection: Connection, seeds: list[SeedDelta]) -> Counter[str]:
+        """Write page rows, of which only so many are there at a time; return what they add to the machine's totals."""
+        done: Counter[str] = Counter()
+        for rows in sliced(chain.from_iterable(one.pages for one in seeds), _PAGES):
+            self._pages.run(connection, rows)
+            results = Counter(row.result for row in rows)
+            done["pages"] += results[Result.FETCHED.value]
+            done["bytes"] += sum([row.length for row in rows if row.status != _NOT_MODIFIED])
+            done["errors"] += sum(times for result, times in results.items() if result not in NO_ERROR)
+        return done
 
     def _write_published(self, connection: Connection, seeds: list[SeedDelta]) -> None:
         """Write what servers publish of their URLs; those that have changed since their last visit are due now."""
@@ -267,20 +276,10 @@ class Checkpoints:
         release_sites(connection, [one.site_id for one in deltas if one.released])
         lay_to_rest(connection, [one.site_id for one in deltas if one.released and one.resting])
 
-    def _count(
-        self, connection: Connection, deltas: list[SiteDelta], number: int, exchanged: Mapping[str, int] | None
-    ) -> None:
+    def _count(self, connection: Connection, number: int, done: Counter[str]) -> None:
         """Add to the machine's totals, last of all: its heartbeat writes the same row and shall not wait for long."""
-        pages = list(chain.from_iterable(one.pages for delta in deltas for one in delta.seeds))
-        results = Counter(row.result for row in pages)
-        totals: dict[str, Any] = {
-            "checkpoints": number + 1,
-            "pages": machine.c.pages + results[Result.FETCHED.value],
-            "bytes": machine.c.bytes + sum([row.length for row in pages if row.status != _NOT_MODIFIED]),
-            "errors": machine.c.errors + sum(times for result, times in results.items() if result not in NO_ERROR),
-        }
-        for name, times in (exchanged or {}).items():
-            totals[name] = machine.c[name] + times
+        totals: dict[str, Any] = {name: machine.c[name] + times for name, times in done.items()}
+        totals["checkpoints"] = number + 1
         mine = update(machine).where(
             machine.c.id == self._machine_id,
             machine.c.checkpoints == number,

@@ -26,6 +26,11 @@ from scrawler.tuples.classes import dataclass
 
 T = TypeVar("T")
 
+# KiB of a database that each connection to SQLite keeps in memory, taken as needed: as much as helps whoever goes
+# through all of it, and what is enough for a machine, whose checkpoints bring many rows at a time (240,000 pages, in
+# thousands: 28 us a page row with either, where the connection is the same; several each had 64 MiB else).
+LARGE_CACHE, SMALL_CACHE = 65_536, 4_096
+
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between two tries, in seconds
 _SQLITE_LOOKS = 0.1  # seconds at most between two looks of a connection that waits for the write lock
 _SAY_AFTER, _SAY_EVERY = 2.0, 60.0  # seconds of tries before the user is told, and between two times
@@ -219,18 +224,19 @@ def open_database(
     stop: threading.Event | None = None,
     patience: float = 5.0,
     waiting: Waiting | None = None,
+    cache: int = LARGE_CACHE,
 ) -> Database:
     """Open the database at `url`; with `create` an empty one gets its schema.
 
     `url` is sqlite:///path, mysql+pymysql://..., mariadb+pymysql://... or postgresql+psycopg://...; `patience` is how
-    many seconds a statement waits for another program's lock.
+    many seconds a statement waits for another program's lock, `cache` how many KiB of it SQLite may keep in memory.
 
     Raises:
         DatabaseUrlError: no database can be at such a URL.
         StoreError: not reachable, not a crawl's database, or its schema is older or newer than this program.
     """
     waiting = waiting or Waiting()
-    database = connect(url, waiting, create=create, stop=stop, patience=patience)
+    database = connect(url, waiting, create=create, stop=stop, patience=patience, cache=cache)
     try:
         if _is_empty(database, create, waiting):
             migrate(database.begin, database.dialect)
@@ -242,10 +248,16 @@ def open_database(
 
 
 def connect(
-    url: str, waiting: Waiting, *, create: bool, stop: threading.Event | None = None, patience: float = 5.0
+    url: str,
+    waiting: Waiting,
+    *,
+    create: bool,
+    stop: threading.Event | None = None,
+    patience: float = 5.0,
+    cache: int = LARGE_CACHE,
 ) -> Database:
     """Give the database at `url` as it is, whatever its schema; parameters and errors are those of `open_database`."""
-    engines = engines_for(parsed_url(url), create=create, patience=patience, answer=waiting.answer)
+    engines = engines_for(parsed_url(url), create=create, patience=patience, answer=waiting.answer, cache=cache)
     return Database(*engines, stop or threading.Event(), waiting)
 
 

@@ -92,10 +92,13 @@ def _on_server(target: URL, driver: str) -> URL:
     return target.set(drivername=driver)
 
 
-def engines_for(target: URL, *, create: bool, patience: float, answer: float) -> tuple[Engine, Engine]:
-    """Make the engines for writing and for reading; times in seconds, as those of `Waiting` and `open_database`."""
+def engines_for(target: URL, *, create: bool, patience: float, answer: float, cache: int) -> tuple[Engine, Engine]:
+    """Make the engines for writing and for reading.
+
+    Times are in seconds, as those of `Waiting` and `open_database`; `cache` is in KiB, of each connection to SQLite.
+    """
     if target.get_backend_name() == "sqlite":
-        engine = _sqlite_engine(target, create, patience)
+        engine = _sqlite_engine(target, create, patience, cache)
         return engine, engine
     make = _mysql_engine if target.get_backend_name() == "mysql" else _postgresql_engine
     writer = make(target, patience, answer, isolation_level="READ COMMITTED")
@@ -133,7 +136,9 @@ def _made_engine(
     as of a server that is away, pass through.
     """
     try:
-        engine = create_engine(target, pool_size=4, max_overflow=-1, **options)
+        # The connection that was used last comes first: SQLite forgets all that a connection has in its cache when
+        # another one has written, and would read the same pages into the cache of each in turn.
+        engine = create_engine(target, pool_size=4, max_overflow=-1, pool_use_lifo=True, **options)
     except NoSuchModuleError as error:
         raise DatabaseUrlError(f"no such kind of database: {target.drivername}") from error
     except (ArgumentError, TypeError, ValueError) as error:
@@ -162,7 +167,7 @@ def _connect_to_file(path: str, **options: Any) -> sqlite3.Connection:
     return connection
 
 
-def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
+def _sqlite_engine(target: URL, create: bool, patience: float, cache: int) -> Engine:
     attached()  # before there is a connection
     path = Path(cast(str, target.database))
     if str(path).startswith("file:"):
@@ -181,7 +186,7 @@ def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
             *journal,
             "synchronous = NORMAL",  # with a WAL a killed process loses nothing
             "case_sensitive_like = ON",  # LIKE is as on MySQL with a binary collation
-            "cache_size = -65536",  # 64 MiB at most, taken as needed
+            f"cache_size = -{cache}",  # at most, taken as needed
             # Rows with hashes as keys touch pages all over the file: written late, each is written fewer times.
             "wal_autocheckpoint = 16000",  # in pages of 4 KiB
         ):

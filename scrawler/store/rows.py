@@ -45,12 +45,15 @@ SEED_COLUMNS: tuple[ColumnElement[Any], ...] = (
     *(seed.c[column.name] for column in SEED_COUNTS),
 )
 _FIRST_COUNT = len(SEED_COLUMNS) - len(SEED_COUNTS)
+_FRESH = SeedCounts(), dict[str, int]()  # counts and verdicts of all seeds that were never crawled: nobody changes them
 
 
 def seed_of(row: AnyRow) -> Seed:
     """Make a Seed of a row of SEED_COLUMNS."""
     identity, site_id, url, home_url, rehomed, hops, state, reason, verdicts, elapsed_ms = row[:10]
     slow_pass, base_depth, reopened, number = row[10:_FIRST_COUNT]
+    numbers = row[_FIRST_COUNT : len(SEED_COLUMNS)]
+    counts, said = _FRESH
     return Seed(
         identity,
         site_id,
@@ -60,8 +63,8 @@ def seed_of(row: AnyRow) -> Seed:
         hops,
         SeedState(state),
         EndReason(reason) if reason else None,
-        SeedCounts(*row[_FIRST_COUNT : len(SEED_COLUMNS)]),
-        json.loads(verdicts) if verdicts else {},
+        SeedCounts(*numbers) if any(numbers) else counts,
+        json.loads(verdicts) if verdicts else said,
         elapsed_ms,
         bool(slow_pass),
         base_depth,

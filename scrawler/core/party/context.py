@@ -16,7 +16,7 @@ from scrawler.core.party.entries import Entry, EntryRole
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.told import Told
-from scrawler.core.party.waiting_rows import WaitingRows
+from scrawler.core.party.waiting_rows import WaitingExternals, WaitingRows
 from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
@@ -24,9 +24,9 @@ from scrawler.fetch.cookies import CookieJar
 from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, PUSHED, SITEMAP, LaneKey, LaneKind, LaneState, priority
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
-from scrawler.model.rows import ExternalRow, PageRow, PublishedRow, RelationRow, SitemapRow
+from scrawler.model.rows import PageRow, PublishedRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
-from scrawler.model.terms import Millis, url_hash
+from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit, UrlChange, UrlState
 from scrawler.revisit.due import RevisitPolicy
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -485,13 +485,12 @@ class SeedContext:
         if not (self._dirty or changed):
             return None
         seed_id = self.seed.id
-        externals = [ExternalRow(seed_id, url_hash(url), url, *found) for url, found in self._externals.items()]
         delta = SeedDelta(
             seed_id=seed_id,
-            pages=self.pages.unpacked(),
+            pages=self.pages,
             lanes=tuple(state for state, _ in changed),
             chunks=tuple(row for _, rows in changed for row in rows),
-            externals=tuple(externals),
+            externals=WaitingExternals(seed_id, self._externals),
             rejections=self.rejections.take(),
             counts=self.counts.copy(),
             verdicts=dict(self.verdicts),

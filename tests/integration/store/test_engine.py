@@ -17,7 +17,7 @@ from sqlalchemy import Connection, insert, make_url, select, update
 
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model.machines import LEASE
-from scrawler.store.engine import Database, Waiting, open_database
+from scrawler.store.engine import SMALL_CACHE, Database, Waiting, open_database
 from scrawler.store.migrations import migration_texts
 from scrawler.store.tables import site
 from tests.integration.store.crawling import add
@@ -331,3 +331,27 @@ def test_what_a_server_will_never_do_is_not_tried_again(server_url: str) -> None
         connection.exec_driver_sql("SELECT no_such_column FROM seed")
     assert not isinstance(raised.value, StoreBusyError)
     database.close()
+
+
+def test_a_connection_to_sqlite_keeps_no_more_in_memory_than_it_may(tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path}/small.db", cache=SMALL_CACHE)
+    try:
+        assert database.reading(lambda one: one.exec_driver_sql("PRAGMA cache_size").scalar()) == -SMALL_CACHE
+    finally:
+        database.close()
+
+
+def test_the_connection_that_was_used_last_is_used_again(tmp_path: Path) -> None:
+    def driver_of(connection: Connection) -> object:
+        return connection.connection.dbapi_connection
+
+    database = open_database(f"sqlite:///{tmp_path}/warm.db")
+    try:
+        with database.read() as first, database.read() as second:
+            assert driver_of(first) is not driver_of(second)
+            last = driver_of(first)  # it goes back after the second
+        for _ in range(3):
+            with database.begin() as connection:
+                assert driver_of(connection) is last, "what another one has in its cache is out of date"
+    finally:
+        database.close()

@@ -6,6 +6,7 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -92,7 +93,8 @@ class Crawl:
         while (entry := lane.peek()) is not None:
             entries.append(entry)
             lane.take()
-        return delta, party.leaving, entries
+        rows = list(delta.pages), list(delta.externals)
+        return replace(delta, pages=(), externals=()), rows, party.leaving, entries
 
 
 PAGE = st.tuples(
