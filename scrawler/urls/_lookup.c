@@ -87,8 +87,9 @@ typedef struct { /* it is what is known while one page is looked up */
     Py_ssize_t internal_times, external_times, same_page, remembered, listed;
     const char *above;       /* this stood before the last slash of the last href that was in a sure folder */
     Py_ssize_t above_length; /* it is -1 where no such href was met */
-    Py_ssize_t folder_length; /* so long is that folder's URL, with which `url` begins; its hash follows */
-    Sip folder_hash;
+    Py_ssize_t folder_length; /* so long is that folder's URL, with which `url` begins */
+    Sip folder_hash;         /* it is that of the whole words of it; these bytes, fewer than a word, follow */
+    uint64_t folder_rest;
     char url[LONGEST_PUT_TOGETHER];
     char good_type[LONGEST_TYPE]; /* this file type was met last and is not refused; it stands as written */
     Py_ssize_t good_length;
@@ -96,6 +97,7 @@ typedef struct { /* it is what is known while one page is looked up */
 } Page;
 
 static uint64_t secret[2];
+static unsigned char in_names[256]; /* whether such a byte may stand in a plain name, and begin one */
 
 #define ROTATED(x, by) ((x) << (by) | (x) >> (64 - (by)))
 
@@ -137,12 +139,9 @@ static inline size_t sip_words(Sip *s, const char *text, size_t length)
     return done;
 }
 
-/* Take the rest of a text of which so many bytes have been taken, and return its hash. */
-static inline uint64_t sip_end(Sip s, const char *text, size_t done, size_t length)
+/* Take the last bytes of a text, fewer than a word, and its length; returns its hash. */
+static inline uint64_t sip_last(Sip s, uint64_t word, size_t length)
 {
-    uint64_t word = 0;
-    done += sip_words(&s, text + done, length - done);
-    memcpy(&word, text + done, length - done);
     sip_word(&s, word ^ (uint64_t)length << 56);
     s.v2 ^= 0xff;
     sip_round(&s);
@@ -151,6 +150,54 @@ static inline uint64_t sip_end(Sip s, const char *text, size_t done, size_t leng
     uint64_t hash = s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
     return hash ? hash : 1;
 }
+
+/* Take the rest of a text of which so many bytes have been taken, and return its hash. */
+static inline uint64_t sip_end(Sip s, const char *text, size_t done, size_t length)
+{
+    uint64_t word = 0;
+    done += sip_words(&s, text + done, length - done);
+    memcpy(&word, text + done, length - done);
+    return sip_last(s, word, length);
+}
+
+#if PY_LITTLE_ENDIAN
+/* Return the last bytes of a text, fewer than a word, as one. */
+static inline uint64_t last_bytes(const char *begin, const char *end, size_t count)
+{
+    uint64_t word = 0;
+    if (!count)
+        return 0;
+    if (end - begin < 8)
+        memcpy(&word, end - count, count);
+    else { /* with what stands before them, they are read at once */
+        memcpy(&word, end - 8, 8);
+        word >>= 8 * (8 - count);
+    }
+    return word;
+}
+
+/* The same of a text that has so many bytes in all, of which `rest`, less than a word, and those between `text` and `end`
+ * have not been taken; `begin` may stand before them. They need not be put together for that. */
+static inline uint64_t sip_end_of_both(Sip s, uint64_t rest, size_t whole, const char *begin, const char *text,
+                                       const char *end)
+{
+    size_t left = (size_t)(end - text), taken = (whole - left) % 8;
+    unsigned shift = (unsigned)taken * 8;
+    uint64_t word;
+    for (; left >= 8; text += 8, left -= 8) {
+        memcpy(&word, text, 8);
+        sip_word(&s, rest | word << shift);
+        rest = shift ? word >> (64 - shift) : 0;
+    }
+    word = last_bytes(begin, end, left);
+    rest |= word << shift;
+    if (taken + left >= 8) {
+        sip_word(&s, rest);
+        rest = word >> (64 - shift);
+    }
+    return sip_last(s, rest, whole);
+}
+#endif
 
 static uint64_t hash_of(uint32_t where, const char *text, size_t length)
 {
@@ -365,26 +412,30 @@ static int find_folder(Links *k, Page *p, const char *path, Py_ssize_t start)
     p->above = path;
     p->above_length = start;
     p->folder_length = length;
+    p->folder_rest = 0;
+    memcpy(&p->folder_rest, p->url + done, (size_t)length - done);
     return 1;
 }
 
-static int is_plain_name(const char *name, Py_ssize_t length)
+/* Whether a text is a plain name; `type` gets where its extension begins, 0 if it has none. */
+static inline int is_plain_name(const char *name, Py_ssize_t length, Py_ssize_t *type)
 {
-    for (Py_ssize_t i = 0; i < length; i++)
-        if (!is_in_name(name[i]) && (name[i] != '.' || !i))
+    *type = 0;
+    if (length && name[0] == '.')
+        return 0;
+    for (Py_ssize_t i = 0; i < length; i++) {
+        if (name[i] == '.')
+            *type = i + 1;
+        else if (!in_names[(unsigned char)name[i]])
             return 0;
+    }
     return 1;
 }
 
-/* Whether the extension of a plain name is refused; -1 on failure. */
-static int is_refused_type(Page *p, const char *name, Py_ssize_t length)
+/* Whether a file type is refused; -1 on failure. */
+static int is_refused_type(Page *p, const char *type, Py_ssize_t long_as)
 {
-    Py_ssize_t dot = length;
-    while (dot > 0 && name[dot - 1] != '.')
-        dot--;
-    const char *type = name + dot;
-    Py_ssize_t long_as = length - dot;
-    if (!dot || (long_as == p->good_length && !memcmp(type, p->good_type, (size_t)long_as)))
+    if (long_as == p->good_length && !memcmp(type, p->good_type, (size_t)long_as))
         return 0;
     PyObject *written = PyUnicode_FromStringAndSize(type, long_as);
     PyObject *lower = written ? PyObject_CallMethod(written, "lower", NULL) : NULL;
@@ -398,26 +449,36 @@ static int is_refused_type(Page *p, const char *name, Py_ssize_t length)
     return refused;
 }
 
-/* Put the URL of an href together if it is surely internal; returns its length, 0 if it is not, -1 on failure. */
+/* Tell where the name begins of an href that has no more than that behind the folder of the last one; else -1. */
+static inline Py_ssize_t name_in_same_folder(const Page *p, const char *path, Py_ssize_t length, Py_ssize_t *type)
+{
+    Py_ssize_t start = p->above_length;
+    if (start < 0 || start > length || memcmp(p->above, path, (size_t)start))
+        return -1;
+    return is_plain_name(path + start, length - start, type) ? start : -1;
+}
+
+/* Find the folder of an href that is surely internal; returns where its name begins, -1 if it is not, -2 on failure. */
 static Py_ssize_t in_sure_folder(Links *k, Page *p, const char *path, Py_ssize_t length)
 {
-    Py_ssize_t start = length;
+    Py_ssize_t type;
     if (!length || length > CACHED_HREF || !p->root_length || !PySet_GET_SIZE(p->sure))
-        return 0;
-    while (start > 0 && path[start - 1] != '/')
-        start--;
-    const char *name = path + start;
-    int found = is_plain_name(name, length - start) ? find_folder(k, p, path, start) : 0;
-    if (found <= 0)
-        return found;
-    Py_ssize_t whole = p->folder_length + length - start;
-    if (whole > p->max_length)
-        return 0;
-    int refused = is_refused_type(p, name, length - start);
+        return -1;
+    Py_ssize_t start = name_in_same_folder(p, path, length, &type);
+    if (start < 0) {
+        start = length;
+        while (start > 0 && path[start - 1] != '/')
+            start--;
+        int found = is_plain_name(path + start, length - start, &type) ? find_folder(k, p, path, start) : 0;
+        if (found <= 0)
+            return found - 1;
+    }
+    if (p->folder_length + length - start > p->max_length)
+        return -1;
+    int refused = type ? is_refused_type(p, path + start + type, length - start - type) : 0;
     if (refused)
-        return refused < 0 ? -1 : 0;
-    memcpy(p->url + p->folder_length, name, (size_t)(length - start));
-    return whole;
+        return refused < 0 ? -2 : -1;
+    return start;
 }
 
 /* Let Python judge an href; returns what it comes to, a new reference, and whether that is to be remembered. */
@@ -450,7 +511,10 @@ static int is_external(Page *p, const char *href, Py_ssize_t length)
     Py_ssize_t name = path_end;
     while (href[name - 1] != '/')
         name--;
-    int refused = is_refused_type(p, href + name, path_end - name);
+    Py_ssize_t type = path_end;
+    while (type > name && href[type - 1] != '.')
+        type--;
+    int refused = type > name ? is_refused_type(p, href + type, path_end - type) : 0;
     return refused < 0 ? -1 : !refused;
 }
 
@@ -488,23 +552,21 @@ static int is_first(Page *p, uint64_t hash)
     return 1;
 }
 
-/* Count a link to an internal URL; where there is no object of it, it stands in `url`, and has that length. */
-static int count_internal(Page *p, uint64_t hash, PyObject *url, Py_ssize_t length)
+/* Note a link to an internal URL; returns whether the URL is to be told, -1 on failure. */
+static inline int is_new_internal(Page *p, uint64_t hash)
 {
     p->internal_times++;
     int first = is_first(p, hash);
-    if (first <= 0)
+    if (first <= 0 || !p->seen || !has_print(p->seen, hash))
         return first;
-    if (p->seen && has_print(p->seen, hash)) {
-        p->listed++;
-        return 0;
-    }
-    if (url)
-        return PyList_Append(p->internal, url);
-    PyObject *made = PyUnicode_FromStringAndSize(p->url, length);
-    int done = made ? PyList_Append(p->internal, made) : -1;
-    Py_XDECREF(made);
-    return done;
+    p->listed++;
+    return 0;
+}
+
+static int count_internal(Page *p, uint64_t hash, PyObject *url)
+{
+    int new = is_new_internal(p, hash);
+    return new <= 0 ? new : PyList_Append(p->internal, url);
 }
 
 static int count_external(Page *p, uint64_t hash, PyObject *url)
@@ -518,7 +580,7 @@ static int count(Links *k, Page *p, size_t index)
 {
     Link *link = &k->links[index];
     if (link->kind == INTERNAL)
-        return count_internal(p, link->hash, link->what, 0);
+        return count_internal(p, link->hash, link->what);
     if (link->kind == EXTERNAL)
         return count_external(p, link->hash, link->what);
     link->times = link->page == k->page ? link->times + 1 : 1;
@@ -582,7 +644,7 @@ static int count_known(Links *k, Page *p, PyObject *known, const Entry *e, const
     if (link < 0 && PyErr_Occurred())
         return -1;
     if (link < 0 && !e && kind == INTERNAL)
-        return count_internal(p, hash_of_url(what), what, 0);
+        return count_internal(p, hash_of_url(what), what);
     if (link < 0 && !e && kind == EXTERNAL)
         return count_external(p, hash_of_url(what), what);
     if (link < 0)
@@ -593,14 +655,33 @@ static int count_known(Links *k, Page *p, PyObject *known, const Entry *e, const
     return count(k, p, (size_t)link);
 }
 
+/* Return the hash of the URL of a name in the folder at hand; `path` is the href, and may begin before the name. */
+static inline uint64_t hash_in_folder(Page *p, const char *path, const char *name, const char *end)
+{
+    size_t whole = (size_t)(p->folder_length + (end - name));
+#if PY_LITTLE_ENDIAN
+    return sip_end_of_both(p->folder_hash, p->folder_rest, whole, path, name, end);
+#else
+    (void)path;
+    memcpy(p->url + p->folder_length, name, (size_t)(end - name));
+    return sip_end(p->folder_hash, p->url, (size_t)p->folder_length / 8 * 8, whole);
+#endif
+}
+
 /* Count a link that leads into a sure folder; returns 0 if it does not, -1 on failure. */
 static int count_in_sure_folder(Links *k, Page *p, const char *path, Py_ssize_t length)
 {
-    Py_ssize_t whole = in_sure_folder(k, p, path, length);
-    if (whole <= 0)
-        return whole < 0 ? -1 : 0;
-    uint64_t hash = sip_end(p->folder_hash, p->url, (size_t)p->folder_length / 8 * 8, (size_t)whole);
-    return count_internal(p, hash, NULL, whole) < 0 ? -1 : 1;
+    Py_ssize_t start = in_sure_folder(k, p, path, length);
+    if (start < 0)
+        return start < -1 ? -1 : 0;
+    int new = is_new_internal(p, hash_in_folder(p, path, path + start, path + length));
+    if (new <= 0)
+        return new < 0 ? -1 : 1;
+    memcpy(p->url + p->folder_length, path + start, (size_t)(length - start));
+    PyObject *made = PyUnicode_FromStringAndSize(p->url, p->folder_length + length - start);
+    int done = made ? PyList_Append(p->internal, made) : -1;
+    Py_XDECREF(made);
+    return done < 0 ? -1 : 1;
 }
 
 /* Count the link of an href. */
@@ -955,6 +1036,8 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__lookup(void)
 {
+    for (int c = 0; c < 256; c++)
+        in_names[c] = (unsigned char)is_in_name((char)c);
     PyObject *module = draw_secret() < 0 ? NULL : PyModule_Create(&definition);
     if (module && (PyModule_AddIntMacro(module, INTERFACE) < 0 || PyModule_AddType(module, &links_type) < 0
                    || PyModule_AddType(module, &seen_type) < 0))

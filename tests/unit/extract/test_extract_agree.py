@@ -213,6 +213,18 @@ def test_the_scanner_finds_what_lexbor_finds_in_damaged_pages(numbers: list[int]
     assert not unexplained(page, by_scanner(page), expected, SCANNER_DIFFERENCES), page
 
 
+def test_texts_and_values_of_each_length_are_read_alike() -> None:
+    """The scanner looks at so many of their bytes at once: what is odd may stand anywhere among them."""
+    for length in range(1, 70):
+        for odd in (b"", b"&amp;", b" ", b"\r\n", b"\0", b"\xc3\xa4", b"\xff", b"\x7f", b">"):
+            for at in {0, length // 2, length}:
+                text = b"x" * at + odd + b"x" * (length - at)
+                page = b'<body><p>%s<a href="%s">%s</a></p><a href="%s">%s</a x>' % (text, text, text, text[:5], text)
+                for cut in (page, page[:-9], page[: -length - 9]):
+                    found, expected = by_scanner(cut), LEXBOR.links(cut, PAGE, HEADER)
+                    assert not differing(found, expected), cut
+
+
 def missed(page: bytes) -> set[str]:
     """Return in what the scan by tags misses something that the tree of a page holds."""
     found, tree = by_tags(page), LEXBOR.links(page, PAGE, HEADER)

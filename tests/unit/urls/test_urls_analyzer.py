@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrawler.core.seen import MemoryBudget, compact_seen
 from scrawler.model.scope import Scope
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.filetype import is_refused_type
@@ -281,3 +282,20 @@ def test_of_any_type() -> None:
         assert one.analyze(PAGES[0], hrefs) == ([], [], {"file-type": 5, "scheme": 1, "length": 1, "same-page": 1}, 0)
     aliases["192.0.2.8"] = "h"
     assert one.analyze_any_type(PAGES[0], ["http://192.0.2.8/e.png"]).internal == ["http://h/e.png"]
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the look-up is not compiled")
+@pytest.mark.parametrize("folder", range(9))
+def test_what_is_listed_is_known_again_however_long_its_name_and_folder_are(folder: int) -> None:
+    page, names = (
+        f"http://h/docs/{'f' * folder}x/",
+        ["n" * length + end for length in range(26) for end in ("", ".html")],
+    )
+    part, seen = analyzer(), compact_seen(MemoryBudget(1 << 20))
+    part.analyze(page, ["first"])  # with it the folder is known
+    names.remove("")
+    half = names[::2]
+    seen.add(seen.unseen([page + name for name in half if not name.startswith(".")]))
+    found = part.analyze(page, names, seen=seen)
+    assert found.internal == [page + name for name in names if name == ".html" or name not in half]
+    assert found.listed + len(found.internal) == len(names)
