@@ -116,7 +116,7 @@ def by_mypyc() -> list[Extension]:
     for one in made:  # a compiler of another year warns of something else
         one.extra_compile_args = [option for option in one.extra_compile_args if option != "-Werror"]
         if is_gcc():
-            one.extra_compile_args += WHOLE
+            one.extra_compile_args += [*WHOLE, "-include", str(HERE / "scrawler/seldom.h")]
             one.extra_link_args = ["-O2", *WHOLE]
     return made
 
