@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 OWN_PACKAGE = "scrawler"
 _SPECIAL_METHODS = ("__call__", "__contains__")  # an interface may ask for these special methods
+_loaded: set[str] = set()  # packages of others whose parts were loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +96,11 @@ def part_maker(kind: PartKind, name: str) -> Callable[..., Any]:
     return _plugin_maker(points[0], Part(kind, name, _package(points[0]), points[0].value))
 
 
+def others_run() -> bool:
+    """Tell whether code of other packages was loaded, which may count on Python to close its files at the end."""
+    return bool(_loaded)
+
+
 def in_a_line(error: BaseException) -> str:
     """Write an exception of somebody else's code in one line."""
     message = message_of(error)
@@ -102,6 +108,7 @@ def in_a_line(error: BaseException) -> str:
 
 
 def _plugin_maker(point: EntryPoint, part: Part) -> Callable[..., Any]:
+    _loaded.add(part.package)
     try:
         make = point.load()
     except Exception as error:

@@ -211,9 +211,11 @@ def main() -> None:
 def _end(code: int) -> NoReturn:
     """End the program; where nothing else of it runs, objects are not taken apart first, one by one, for nobody.
 
-    A profiler or a debugger goes on behind us.
+    A profiler or a debugger goes on behind us, and a plug-in may have files open that Python is to close.
     """
-    if threading.active_count() == 1 and sys.getprofile() is None and sys.gettrace() is None:
+    plugins = sys.modules.get("scrawler.plugins")
+    is_alone = threading.active_count() == 1 and not (plugins is not None and plugins.others_run())
+    if is_alone and sys.getprofile() is None and sys.gettrace() is None:
         atexit._run_exitfuncs()
         with suppress(OSError, ValueError, ScrawlerError):  # what cannot be written is told at a usual end
             sys.stdout.flush()

@@ -1,0 +1,48 @@
+"""How the program ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.limits import HANGS
+
+_PLUGIN = """
+out = open("urls.txt", "w")  # nothing closes it but Python's end
+
+def each(page):
+    return None
+
+def make(settings):
+    out.write("written by a plug-in")
+    return each
+"""
+_PROGRAM = """
+import sys
+from scrawler.cli import main
+from scrawler.plugins import part_maker
+from scrawler.settings.parts import PART_KINDS
+
+part_maker(PART_KINDS["page_processors"], "endless")(None)
+sys.argv = ["scrawler", "--version"]
+main()
+"""
+
+
+def test_what_a_plugin_has_written_is_in_its_file_at_the_end(tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    described = packages / "endless-1.0.dist-info"
+    described.mkdir(parents=True)
+    (packages / "endless.py").write_text(_PLUGIN)
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: endless\nVersion: 1.0\n")
+    (described / "entry_points.txt").write_text("[scrawler.page_processors]\nendless = endless:make\n")
+    path = os.pathsep.join([str(packages), os.environ.get("PYTHONPATH", "")])
+
+    subprocess.run(
+        [sys.executable, "-c", _PROGRAM], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, check=True,
+        timeout=HANGS,
+    )  # fmt: skip
+
+    assert (tmp_path / "urls.txt").read_text() == "written by a plug-in"
