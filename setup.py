@@ -267,7 +267,7 @@ setup(
         "experiments": EXPERIMENTS,
         "dev": DEV,
     },
-    entry_points={"console_scripts": ["scrawler = scrawler.cli:main"]},
+    entry_points={"console_scripts": ["scrawler = scrawler.cli:program"]},
     classifiers=[
         "Development Status :: 4 - Beta",
         "Environment :: Console",

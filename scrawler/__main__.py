@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.cli.main import main
+from scrawler.cli.main import program
 
 if __name__ == "__main__":
-    main()
+    program()

@@ -26,7 +26,7 @@ from scrawler.core.blame.watchdog import Watchdog
 from scrawler.core.machine.capacity import MachineCapacity
 from scrawler.core.machine.heartbeat import Heartbeat, resident_bytes
 from scrawler.core.machine.machine import Machine
-from scrawler.core.progress import Progress
+from scrawler.core.progress import PageRate, Progress
 from scrawler.core.records.indexer import Indexer
 from scrawler.core.records.records import Mended, Records
 from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, StoreError
@@ -167,8 +167,7 @@ class MachineRun:
         self._slots = Slots(file, max(_SLOTS, 2 * settings.threads), settings.max_url_length)
         self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
         self._started = time.monotonic()
-        self._looked_at = self._started
-        self._looked_pages = 0
+        self._rate = PageRate(self._started)
         self._count_at = 0.0
         self._waits: Mapping[str, int] = {}  # what the seeds that are held waited for, when they were last counted
         self._boundary = CrawlBoundary(prompt, settings.boundary, settings.scope)
@@ -379,8 +378,7 @@ class MachineRun:
         for line in machine.withheld():
             self._say(f"warning: {line}")
         now, totals = time.monotonic(), machine.crew.totals()
-        rate = (totals.pages - self._looked_pages) / max(now - self._looked_at, 0.001)
-        self._looked_at, self._looked_pages = now, totals.pages
+        rate = self._rate.look(now, totals.pages)
         if now >= self._count_at:
             self._left = stores.claims.work_left()
             self._resting = stores.claims.resting()

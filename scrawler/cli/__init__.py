@@ -4,8 +4,8 @@ Results go to standard output, everything else (progress, warnings, errors) to s
 """
 
 try:
-    from scrawler.cli.main import main
+    from scrawler.cli.main import main, program
 except KeyboardInterrupt:  # a Ctrl-C while the program is loaded, for some tenths of a second: nothing has begun
     raise SystemExit(130) from None
 
-__all__ = ["main"]
+__all__ = ["main", "program"]

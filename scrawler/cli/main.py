@@ -187,10 +187,10 @@ def _heed_signals() -> None:
         signal.signal(signal.SIGHUP, _end_in_order)
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run the command line; errors for users become one line on standard error and an exit code.
 
-    Above the line of a wrong usage stands how the command is used.
+    It ends with SystemExit. Above the line of a wrong usage stands how the command is used.
     """
     make_streams_usable()
     _heed_signals()
@@ -205,7 +205,15 @@ def main() -> None:
         sys.exit(error.exit_code)
     except click.Abort:  # click raises this for a Ctrl-C
         sys.exit(STOPPED_BY_USER)
-    _end(code if isinstance(code, int) else 0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def program() -> NoReturn:
+    """Run the command line, and nothing behind it: what the script `scrawler` does."""
+    try:
+        main()
+    except SystemExit as end:
+        _end(end.code if isinstance(end.code, int) else 0)
 
 
 def _end(code: int) -> NoReturn:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, Final
 
 from scrawler.fetch.downloader import Response
 from scrawler.model.copies import Copies
 from scrawler.model.results import NO_ERROR, Result
 from scrawler.tuples.classes import dataclass
+
+_RATED: Final = 5.0  # seconds over which a rate is taken, or since the start
 
 
 @dataclass(slots=True)
@@ -36,6 +39,24 @@ class Totals:
         self.errors += not well or response.result not in NO_ERROR
 
 
+class PageRate:
+    """Pages a second over the last seconds: where sites all rest for one second, pages come in bursts between looks."""
+
+    __slots__ = ("_looks",)
+
+    def __init__(self, began: float) -> None:
+        """Begin at a time in seconds, with no page."""
+        self._looks = deque([(began, 0)])
+
+    def look(self, now: float, pages: int) -> float:
+        """Return the rate, of all pages so far at a time."""
+        self._looks.append((now, pages))
+        while len(self._looks) > 2 and self._looks[1][0] <= now - _RATED:
+            self._looks.popleft()
+        at, before = self._looks[0]
+        return (pages - before) / max(now - at, 0.001)
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """One look at running machines; counts since they started, seeds as the database and a machine know them."""
@@ -43,7 +64,7 @@ class Progress:
     machines: tuple[int, ...]  # ids of those that run
     elapsed_s: float
     pages: int
-    pages_per_second: float  # since the last look
+    pages_per_second: float  # over the last seconds
     requests: int
     bytes: int
     errors: int

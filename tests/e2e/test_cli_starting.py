@@ -169,10 +169,10 @@ _ENDING = """
 import atexit, sys, threading
 atexit.register(print, "registered")
 {}
-from scrawler.cli import main
+from scrawler.cli import program
 sys.argv = ["scrawler", "--version"]
 try:
-    main()
+    program()
 finally:
     print("behind")
 """
