@@ -16,6 +16,7 @@ import pytest
 
 from tests.e2e.conftest import environment
 from tests.limits import HANGS
+from tests.plugged import install
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -74,11 +75,8 @@ def test_the_programs_of_page_processors_do_what_they_say(
     assert set(lines[0]) == {"author", "page", "_page"}
 
     parts = tmp_path / "installed"
-    about = parts / "quotes_items-1.0.dist-info"
-    about.mkdir(parents=True)
-    (parts / "quotes_items.py").write_text(package)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: quotes-items\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[scrawler.page_processors]\nquotes = quotes_items:make\n")
+    parts.mkdir()
+    install(parts, "quotes-items", package, {"scrawler.page_processors:quotes": "make"})
     words = ["crawl", root, "--page-processors", "quotes", "-o", "of.jsonl", "--allow-private", "--delay", "0"]
     command = [sys.executable, "-m", "scrawler", *words, "--max-pages", "5"]
     subprocess.run(command, check=True, env=environment() | {"PYTHONPATH": str(parts)}, timeout=HANGS)

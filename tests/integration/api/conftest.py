@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import scrawler
+from tests.integration.api.quotes import QUOTES, quotes
 from tests.integration.api.site import HTML, Answer, Site, chain, linking
 from tests.limits import HANGS
 
@@ -75,3 +76,13 @@ def chained() -> Iterator[Site]:
     """A site of six pages in a row, the last of which waits to be let go."""
     with Site(chain(6), frozenset({"/5"})) as site:
         yield site
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a crawl of quotes, whose items went to a file."""
+    folder = tmp_path_factory.mktemp("quotes")
+    with Site(QUOTES) as site, make(folder) as crawl:
+        crawl.add([site.root + "/0"])
+        crawl.run(processors=[quotes], items=folder / "quotes.jsonl")
+    return folder

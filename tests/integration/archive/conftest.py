@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -14,6 +15,8 @@ from warcio.archiveiterator import ArchiveIterator
 from scrawler.archive.record import Exchange, RevisitOf, Truncation, digest
 from scrawler.archive.warc import WarcWriter
 
+PAGE = b"<html><body>" + b"<p>Words of a page.</p>" * 400 + b"</body></html>"
+Anything = Callable[..., Any]  # what fixtures give
 INFO = {"software": "scrawler/test", "robots": "obey", "operator": "tests"}
 
 

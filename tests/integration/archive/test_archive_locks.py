@@ -7,18 +7,16 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scrawler.archive.locks import take_lock
 from scrawler.errors import ArchiveError
+from tests.integration.archive.conftest import Anything
 from tests.rolling import roll
-
-Anything = Callable[..., Any]
 
 HOLDER = """
 import sys

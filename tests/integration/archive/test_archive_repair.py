@@ -8,10 +8,8 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from errno import ENOSPC
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,8 +19,7 @@ from scrawler.archive.proof import open_warc
 from scrawler.archive.record import RecordRef, RevisitOf
 from scrawler.archive.repair import Span, Tail, cut_tail, records_between, set_aside
 from scrawler.errors import ArchiveError, UnreadableError
-
-Anything = Callable[..., Any]
+from tests.integration.archive.conftest import Anything
 
 
 @pytest.fixture

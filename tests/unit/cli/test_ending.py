@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.limits import HANGS
+from tests.plugged import install
 
 _PLUGIN = """
 out = open("urls.txt", "w")  # nothing closes it but Python's end
@@ -33,11 +34,8 @@ program()
 
 def test_what_a_plugin_has_written_is_in_its_file_at_the_end(tmp_path: Path) -> None:
     packages = tmp_path / "packages"
-    described = packages / "endless-1.0.dist-info"
-    described.mkdir(parents=True)
-    (packages / "endless.py").write_text(_PLUGIN)
-    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: endless\nVersion: 1.0\n")
-    (described / "entry_points.txt").write_text("[scrawler.page_processors]\nendless = endless:make\n")
+    packages.mkdir()
+    install(packages, "endless", _PLUGIN, {"scrawler.page_processors:endless": "make"})
     path = os.pathsep.join([str(packages), os.environ.get("PYTHONPATH", "")])
 
     subprocess.run(
