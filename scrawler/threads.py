@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
@@ -42,6 +42,22 @@ def start(thread: Startable) -> None:
     """Start a thread. Raises StartError; then the caller ends those that it has started before."""
     with thread_starts(_FEWER):
         thread.start()
+
+
+@contextmanager
+def at_work(work: Callable[[threading.Event], object], name: str) -> Iterator[None]:
+    """Let a thread work during a block; what it is given is set when the block is over, and then it is waited for.
+
+    Raises StartError.
+    """
+    over = threading.Event()
+    thread = threading.Thread(target=work, args=(over,), name=name)
+    start(thread)
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def share_heap() -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from scrawler.api.log import LOG
 from scrawler.app import patiently_opened
@@ -16,7 +17,7 @@ from scrawler.settings import Settings, with_live
 from scrawler.store.control import Control
 from scrawler.store.engine import Database
 from scrawler.store.left import crawl_left
-from scrawler.threads import start
+from scrawler.threads import at_work
 
 _FIRST_AFTER = 5.0  # seconds; before that little is known
 _EVERY = 10.0  # seconds between two reckonings
@@ -57,15 +58,11 @@ class TimeLeft:
     @contextmanager
     def reckoned(self, settings: Settings, stop: threading.Event) -> Iterator[None]:
         """Reckon during a block. Raises StoreError, StartError."""
-        over = threading.Event()
-        with patiently_opened(settings, stop, LOG.warning) as database:
-            thread = threading.Thread(target=self._reckon, args=(database, settings, over), name="time left")
-            start(thread)
-            try:
-                yield
-            finally:
-                over.set()
-                thread.join()
+        with (
+            patiently_opened(settings, stop, LOG.warning) as database,
+            at_work(partial(self._reckon, database, settings), "time left"),
+        ):
+            yield
 
     def _reckon(self, database: Database, settings: Settings, over: threading.Event) -> None:
         pause = _FIRST_AFTER

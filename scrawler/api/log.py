@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from scrawler.app import patiently_opened
 from scrawler.errors import StoreError
@@ -14,7 +15,7 @@ from scrawler.model.events import Checkpoint, Event, MachineDied
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
 from scrawler.store.watching import CrawlWatch
-from scrawler.threads import start
+from scrawler.threads import at_work
 
 LOG = logging.getLogger("scrawler")  # who wants to see it gives it a handler; this package gives it none
 
@@ -69,15 +70,11 @@ def events_told(settings: Settings, tell: Callable[[Event], object], stop: threa
     A database that cannot be read later on is told of in the log, once, and read again. Once `stop` is set it is waited
     for no longer than the settings allow then. Raises StoreError, StartError.
     """
-    over = threading.Event()
-    with patiently_opened(settings, stop, LOG.warning) as database:
-        thread = threading.Thread(target=_tell_until, args=(Watching(database, tell), over), name="event watcher")
-        start(thread)
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
+    with (
+        patiently_opened(settings, stop, LOG.warning) as database,
+        at_work(partial(_tell_until, Watching(database, tell)), "event watcher"),
+    ):
+        yield
 
 
 def _tell_until(watching: Watching, over: threading.Event) -> None:
