@@ -27,8 +27,9 @@ Compress = Callable[[bytes], bytes]
 
 GZIP: Final = 31  # wbits that ask zlib for a gzip wrapper around a window of 32 KB
 
-_isal: Final[Callable[[bytes, int, int], bytes]] = zlib.compress if isal_zlib is None else isal_zlib.compress
-_crc32: Callable[[bytes], int] = zlib.crc32 if isal_zlib is None else isal_zlib.crc32
+_library = zlib if isal_zlib is None else isal_zlib  # both have the same functions; levels mean another thing
+_compress: Final[Callable[[bytes, int, int], bytes]] = _library.compress
+_crc32: Callable[[bytes], int] = _library.crc32
 _HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # deflate, no name, no time, no system (RFC 1952)
 _BLOCK = struct.Struct("<BHH")  # of stored bytes: whether it is the last, the length, and that inverted (RFC 1951)
 _LONGEST_BLOCK = 0xFFFF
@@ -46,7 +47,7 @@ _BROTLI: Final = re.compile(rb"\ncontent-encoding[ \t]*:[ \t]*br\b", re.IGNORECA
 
 def isal_member(data: bytes) -> bytes:
     """Compress to one gzip member with ISA-L, level 1; short records, such as those of requests, with level 0."""
-    return _isal(data, 0 if len(data) < _SHORT else 1, GZIP)
+    return _compress(data, 0 if len(data) < _SHORT else 1, GZIP)
 
 
 def zlib_member(data: bytes) -> bytes:
@@ -62,10 +63,10 @@ def zlib_stream(data: bytes) -> bytes:
 
     It takes bytes alone: where memory fails, ISA-L does not let go of what it reads, and no bytearray could grow then.
     """
-    return zlib.compress(data, 1) if isal_zlib is None else isal_zlib.compress(data, 1)
+    return _compress(data, 1, zlib.MAX_WBITS)
 
 
-from_zlib_stream: Compress = zlib.decompress if isal_zlib is None else isal_zlib.decompress  # in two thirds of the time
+from_zlib_stream: Compress = _library.decompress  # ISA-L takes two thirds of the time
 
 
 def is_packed(head: bytes, body: bytes) -> bool:
