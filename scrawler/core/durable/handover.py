@@ -91,7 +91,7 @@ class Handover:
         self._plan()
 
     def _share(self, now: float) -> int:
-        """Return how many of many sites are to be handed over now, so that all are within the longest age."""
+        """Note how many sites have changed; return how many of many to hand over now, so that none is too old."""
         sites = len(self._unsaved)
         if now < self._share_at:
             return 0
