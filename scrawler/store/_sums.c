@@ -27,6 +27,7 @@ enum {
     TIME_CLASSES = COUNT(TIMES) + 1,
     PARTY_CLASSES = COUNT(PARTIES) + 1,
     TOP = 10, /* sites that are told by name */
+    MOST_DIGITS = 18, /* so many always fit a number */
     UTF8 = 1, /* what SQLite's header calls SQLITE_UTF8, SQLITE_DETERMINISTIC, SQLITE_DIRECTONLY */
     DETERMINISTIC = 0x800,
     DIRECT_ONLY = 0x80000,
@@ -535,9 +536,9 @@ static int add_numbers(Names *names, const char *at)
         at = after_blanks(at + 1);
         int64_t value = 0;
         const char *digits = at;
-        for (; *at >= '0' && *at <= '9'; at++)
+        for (; at - digits < MOST_DIGITS && *at >= '0' && *at <= '9'; at++)
             value = 10 * value + *at - '0';
-        if (at == digits || at - digits > 18 || !add(&names->names[number].pages, value))
+        if (at == digits || !add(&names->names[number].pages, value))
             return 0;
         if (*(at = after_blanks(at)) != ',')
             break;

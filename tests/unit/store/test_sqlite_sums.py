@@ -170,7 +170,7 @@ def test_verdicts_are_added_up_by_name(objects: list[dict[str, int]], separators
     [
         *(None, "", " ", "{", "{}x", "{,}", '{"a"}', '{"a":}', '{"a":1,}x', '{"a": -1}', '{"a": 1.5}', '{"a": "1"}'),
         *('{"a": {"b": 1}}', '{"a\\n": 1}', '{"a": 1 "b": 2}', '{"a', '{"a": 1234567890123456789}', "[1]", "null"),
-        '{"' + "x" * 256 + '": 1}',
+        *('{"' + "x" * 256 + '": 1}', '{"a": 1' + "0" * 18 + "}", '{"a": 1' + "0" * 30 + "}"),
     ],
 )
 def test_verdicts_of_another_form_leave_the_sum_to_sql(connection: sqlite3.Connection, text: Any) -> None:
