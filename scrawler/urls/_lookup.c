@@ -391,11 +391,10 @@ static Py_ssize_t resolve_folder(Page *p, const char *path, Py_ssize_t start)
     return above + start - at;
 }
 
-/* Find the folder of an href that has `start` bytes up to its last slash. Returns 0 if it is not sure, -1 on failure. */
+/* Find the folder of an href that has `start` bytes up to its last slash, and is not in that of the last one. Returns 0
+ * if it is not sure, -1 on failure. */
 static int find_folder(Links *k, Page *p, const char *path, Py_ssize_t start)
 {
-    if (p->above_length == start && !memcmp(p->above, path, (size_t)start))
-        return 1;
     Py_ssize_t length = resolve_folder(p, path, start);
     if (!length)
         return 0;
