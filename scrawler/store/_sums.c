@@ -191,7 +191,7 @@ static int number_of(Names *names, const char *text, int length)
 {
     if (names->count && is_name(&names->names[names->last], text, length))
         return names->last;
-    if (!text || names->count >= MOST_NAMES || (2 * names->count >= names->size && !grow_names(names)))
+    if (names->count >= MOST_NAMES || (2 * names->count >= names->size && !grow_names(names)))
         return -1;
     int *place = place_of_name(names, text, length);
     if (!*place) {
@@ -447,7 +447,8 @@ static void step_sites(Context *context, int count, Value **values)
         || !add(&site->requests, sqlite.value_int64(values[2])) || !add(&site->busy, sqlite.value_int64(values[3]));
 }
 
-/* Keep the sites with the highest values (counts of pages are exact as doubles), of equal ones those with the lowest numbers, in this order. */
+/* Keep the sites with the highest values (counts of pages are exact as doubles), of equal ones those with the lowest
+ * numbers, in this order. */
 typedef struct { int64_t id; double value; } Ranked;
 
 static void rank(Ranked *top, int *count, int64_t id, double value)
@@ -619,16 +620,13 @@ PyDoc_STRVAR(
 static PyObject *attach(PyObject *module, PyObject *args)
 {
     (void)module;
-    static int is_attached;
     const char *file;
     if (!PyArg_ParseTuple(args, "z:attach", &file))
         return NULL;
-    if (is_attached)
-        Py_RETURN_TRUE;
-    /* It is loaded already; asked for its functions, it looks in the libraries that it has loaded as well. */
+    /* It is loaded already; asked for its functions, it looks in the libraries that it has loaded as well. SQLite itself
+     * leaves out what it has been given before. */
     void *library = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
-    is_attached = library && find_functions(library) && !sqlite.auto_extension(add_functions);
-    return PyBool_FromLong(is_attached);
+    return PyBool_FromLong(library && find_functions(library) && !sqlite.auto_extension(add_functions));
 }
 
 static PyMethodDef methods[] = {
