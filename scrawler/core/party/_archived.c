@@ -138,8 +138,10 @@ static PyObject *get(Generation *self, PyObject *digest)
         PyErr_SetString(PyExc_ValueError, "no record is where its number says");
     else if (record.rest_length != rest || memcmp(record.rest, bytes + length - rest, rest))
         result = Py_NewRef(Py_None);
-    else
-        result = Py_BuildValue("(s#L)", record.text, (Py_ssize_t)record.text_length, (long long)record.date);
+    else { /* the text first: what is made after it may let others run, who move what it is read from */
+        PyObject *text = PyUnicode_DecodeUTF8(record.text, (Py_ssize_t)record.text_length, NULL);
+        result = text ? Py_BuildValue("(NL)", text, (long long)record.date) : NULL;
+    }
     Py_XDECREF(unpacked);
     return result;
 }
