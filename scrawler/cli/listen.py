@@ -39,7 +39,7 @@ _SUBSCRIPTION_COLUMNS = ("topic", "hub", "state", "lease_until", "deliveries", "
 
 
 @click.group(invoke_without_command=True)
-@click.option("--port", type=click.IntRange(1, 65_535), help="Listen at this port.")
+@click.option("--port", type=click.IntRange(1, 65_535), help="Listen at this port; it must be given.")
 @click.option("--host", type=FILLED, default="127.0.0.1", show_default=True, help="Listen at this address.")
 @click.option("--per-day", type=Whole(1), default=10_000, show_default=True, help="URLs that each site may send a day.")
 @click.option(

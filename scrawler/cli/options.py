@@ -199,6 +199,7 @@ def _metavar(key: str) -> str:
         "archive_to": "URL",
         "capacity": "auto|N",
         "communicator": "db|URL",
+        "dedup_from": "FILE|URL",
         "exchange_secret": "TEXT",
         "webhook": "URL",
         "webhook_secret": "TEXT",

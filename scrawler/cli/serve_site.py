@@ -30,7 +30,9 @@ _YEAR = 366 * 86_400  # seconds
 @click.option("--templates", type=_FOLDER, help="Folder of the Jinja2 templates that it names.")
 @click.option("--base-url", type=FILLED, help="URL at which crawlers reach the site. [default: http://HOST:PORT/]")
 @click.option("--host", type=FILLED, default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="0: a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="Port to listen at; 0: a free one."
+)
 @click.option(
     "--state",
     type=FileName(dir_okay=False, path_type=Path),
@@ -38,16 +40,16 @@ _YEAR = 366 * 86_400  # seconds
     show_default=True,
     help="File that keeps what was published; not in the folder.",
 )
-@click.option("--scan-every", type=Number(0.1, _YEAR), default=60.0, show_default=True, help="Seconds.")
+@click.option("--scan-every", type=Number(0.1, _YEAR), default=60.0, show_default=True, help="Seconds between scans.")
 @click.option("--scan-only", is_flag=True, help="Scan once, and end.")
-@click.option("--keep-changes", type=Whole(1), default=50_000, show_default=True, help="Changes at least.")
+@click.option("--keep-changes", type=Whole(1), default=50_000, show_default=True, help="Changes to keep at least.")
 @click.option("--tls-cert", type=_FILE, help="Certificate of the server, for https; with --tls-key.")
 @click.option("--tls-key", type=_FILE, help="Its key.")
 @click.option("--client-ca", type=_FILE, help="Let only clients in whose certificate this one vouches for (mTLS).")
 @click.option("--keys", type=_FILE, help="Let only requests in that are signed with a key of this file (RFC 9421).")
 @click.option("--rate", type=Number(0, 1_000_000), default=50.0, show_default=True, help="Requests/s a client; 0: any.")
-@click.option("--connections", type=Whole(1), default=200, show_default=True, help="At once, of all clients.")
-@click.option("--cache-mb", type=Number(0, 1_000_000), default=32.0, show_default=True, help="Pages made of rows.")
+@click.option("--connections", type=Whole(1), default=200, show_default=True, help="Most at once, of all clients.")
+@click.option("--cache-mb", type=Number(0, 1_000_000), default=32.0, show_default=True, help="MiB for pages of rows.")
 @click.option("--behind", type=FILLED, metavar="ADDRESS", help="A proxy whose X-Forwarded-For is believed.")
 def serve_site(
     folder: Path | None,

@@ -251,8 +251,8 @@ class CrawlSettings(BaseModel):
     )
     revisit: Annotated[Literal["off", "fixed", "proportional", "adaptive", "optimal"], ByHost()] = Field(
         "off",
-        description="When URLs are due to be visited again: never by themselves, after a fixed time, as often as they"
-        " change (adaptive), or as their share of the budget says.",
+        description="When URLs are due to be visited again: never by themselves (off), after a fixed time, as often as"
+        " they change (adaptive), or as their share of the budget says (proportional, optimal).",
     )
     revisit_interval: Annotated[Seconds, ByHost()] = Field(
         7 * DAY, ge=1, le=3650 * DAY, description="Time to the next visit of a URL; adaptive: to its first one."
