@@ -366,7 +366,7 @@ class MachineRun:
     def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
         totals = machine.crew.totals()
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.crew.queue.seeds)
-        capacity = len(held) * self._settings.seeds_per_thread
+        capacity = machine.threads * self._settings.seeds_per_thread
         weight = self._capacity.now(totals.bytes)
         return self._beats.beat(
             self._machine_id, sample, held, state, resident_bytes(), capacity, machine.kept_open_by, weight

@@ -175,7 +175,7 @@ def _put_together(
         free_places=crew.free_places,
         may_claim=permission.may_start if standing is None else partial(_may_claim, permission, standing),
         visit=guest.visit,
-        give_back=partial(crew.give_back, checkpointer.submit, sharing.budget),
+        keep_at_most=partial(crew.keep_at_most, checkpointer.submit, sharing.budget),
         give_back_untaken=checkpointer.submit,
         sites_with_ready=stores.seeds.sites_with_ready,
         look_at_deaths=look_at_deaths,

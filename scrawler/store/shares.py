@@ -63,15 +63,22 @@ class FairShare:
             return None
         now: ColumnElement[int] = literal_column(clock)
         states = connection.execute(
-            select(machine.c.id, machine.c.state, (machine.c.heartbeat_at >= now - _FRESH).label("fresh")).where(
-                machine.c.state.in_(LIVING)
-            )
+            select(
+                machine.c.id,
+                machine.c.state,
+                machine.c.capacity,
+                (machine.c.heartbeat_at >= now - _FRESH).label("fresh"),
+            ).where(machine.c.state.in_(LIVING))
         ).all()
         by_owner = _count_by_owner(connection)
         if by_owner.keys() - {row.id for row in states} - {None}:
             return None  # those of machines that are gone
-        at_work = [row.id for row in states if row.fresh and row.state == MachineState.RUNNING.value]
-        return HeldSites(self._machine_id, {one: by_owner.get(one, 0) for one in at_work})
+        at_work = [row for row in states if row.fresh and row.state == MachineState.RUNNING.value]
+        return HeldSites(
+            self._machine_id,
+            {row.id: by_owner.get(row.id, 0) for row in at_work},
+            {row.id: row.capacity for row in at_work},
+        )
 
     def left_over(self, connection: Connection, sources: Iterable[Open], wanted: int) -> list[Open]:
         """Return what of `sources` to claim beyond the share: sites that nobody took since long."""

@@ -12,23 +12,21 @@ is, the rule says by which machines claim (`store/shares.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from scrawler.core.distribution.distributor import choose_move
 from scrawler.model.claims import HeldSites
 
 _MOST_AT_ONCE = 500  # sites given at a time; the next look gives more
 
 
-def sites_to_give(held: HeldSites, seats: Mapping[int, int]) -> int:
-    """Return how many sites this machine gives to others that have fewer; `seats` are places for seeds, by machine.
+def sites_to_give(held: HeldSites) -> int:
+    """Return how many sites this machine gives to others that have fewer.
 
     A machine takes no more sites than it has places, none if it has not told yet how many these are.
     """
     counts = dict(held.by_machine)
     given = 0
     while given < _MOST_AT_ONCE:
-        open_ = [one for one in sorted(counts) if counts[one] < seats.get(one, 0)]
+        open_ = [one for one in sorted(counts) if counts[one] < held.seats.get(one, 0)]
         if not open_:
             break
         fewest = min(counts[one] for one in open_)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
@@ -33,9 +33,9 @@ from scrawler.tuples.classes import dataclass
 T = TypeVar("T")
 
 _LOOK_AGAIN = 2.0  # seconds after which the database is asked again without a reason
-# A machine that has just run out of work asks sooner, for others may end as well: after a tenth of its idle time.
+# A machine that has just run out of work, or has just begun, asks sooner: after a tenth of the time since then.
 _LOOK_SOON = 0.1  # seconds, at the soonest
-_OF_IDLE_TIME = 0.1
+_OF_TIME_WAITED = 0.1
 _RESOLVER_FULL = 0.05  # seconds to wait for room in the queue of the resolver
 _TOGETHER = 100  # so many sites that were taken up are queued at a time
 _LONG = 0.1  # seconds after which fewer are queued, too
@@ -72,7 +72,7 @@ class SelectorPorts:
     free_places: Callable[[], int]  # seeds that its collectors have room for
     may_claim: Callable[[], bool]  # whether sites may be claimed now
     visit: Callable[[int], list[ClaimedSite]]  # claim up to so many sites of others, as a guest with nothing else to do
-    give_back: Callable[[int], None]  # let go of so many sites
+    keep_at_most: Callable[[int], None]  # let go of what is more than so many sites
     give_back_untaken: Callable[[SiteDelta], None]  # let go of one that was claimed only; called under the turn
     sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
     look_at_deaths: Callable[[], None]  # note what has killed machines, before sites of theirs are taken up
@@ -84,12 +84,12 @@ class SelectorPorts:
     failed: Callable[[BaseException], None]
 
 
-def look_again_after(idle: float) -> float:
-    """Return the seconds after which a machine that has had nothing to do for so long asks the database again.
+def look_again_after(waited: float) -> float:
+    """Return the seconds after which the database is asked again by a machine that has waited, or lived, for so long.
 
     A tenth of that time at most is lost when the last machine at work finds the end of the crawl, or other work.
     """
-    return min(max(_LOOK_SOON, _OF_IDLE_TIME * idle), _LOOK_AGAIN)
+    return min(max(_LOOK_SOON, _OF_TIME_WAITED * waited), _LOOK_AGAIN)
 
 
 class UrlSelector(threading.Thread):
@@ -122,12 +122,12 @@ class UrlSelector(threading.Thread):
         self._seeds_per_site = seeds_per_site
         self.machines = machines
         self.seats_elsewhere = 0
-        self.seats: Mapping[int, int] = {}  # machine that lives -> seeds that it can hold, as far as it has told
         self.sites_are_free = False  # as the last heartbeat has heard; those come first, before sites are given away
         self._balances = balances
         self._ports = ports
-        self._busy_at = time.monotonic()  # when this machine was last seen to hold anything
-        self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
+        self._began = time.monotonic()
+        self._busy_at = self._began  # when this machine was last seen to hold anything
+        self._share_at = self._began  # monotonic seconds of the next look at what other machines have
         self._turn = turn
         self._nameless: set[SiteContext] = set()  # sites whose first address is being looked up
         self._answered: deque[tuple[SiteContext, Origin, Resolution]] = deque()  # names that are not queued yet
@@ -178,10 +178,10 @@ class UrlSelector(threading.Thread):
     def _rhythm(self) -> float:
         """Return the seconds after which the database is asked again at the latest."""
         now = time.monotonic()
-        if self._ports.holding():
-            self._busy_at = now
-            return _LOOK_AGAIN
-        return look_again_after(now - self._busy_at)
+        if not self._ports.holding():
+            return look_again_after(now - self._busy_at)
+        self._busy_at = now
+        return min(max(_LOOK_SOON, self._share_at - now), _LOOK_AGAIN) if self._shares else _LOOK_AGAIN
 
     def _has_work(self) -> bool:
         inbox = self._inbox
@@ -212,15 +212,28 @@ class UrlSelector(threading.Thread):
                     site.collector.add_parties(site, parties, more=len(seeds) >= self._seeds_per_site)
 
     def _share(self) -> None:
-        """Give sites back for a machine that has fewer, when none is left to claim."""
-        if not self._balances or self.machines <= 1 or self.sites_are_free:
+        """Give sites back for a machine that has fewer, when none is left to claim.
+
+        A machine that has just begun looks sooner, for those of another may all be small, and a crawl over within
+        seconds. What a heartbeat has heard is too old for that.
+        """
+        now = time.monotonic()
+        if not self._shares or now < self._share_at:
             return
-        if time.monotonic() >= self._share_at:
-            self._share_at = time.monotonic() + _LOOK_AGAIN
-            with suppress(StoreBusyError):
-                held = self._claims.held()
-                if held is not None and (number := sites_to_give(held, self.seats)):
-                    self._ports.give_back(number)
+        every = look_again_after(now - self._began)
+        self._share_at = now + every
+        if every >= _LOOK_AGAIN and self.sites_are_free:
+            return
+        with suppress(StoreBusyError):
+            held = self._claims.held()
+            if held is not None and (number := sites_to_give(held)):
+                # What stays is told, not what goes: some may be gone already, and not be committed yet.
+                self._ports.keep_at_most(held.by_machine[held.me] - number)
+
+    @property
+    def _shares(self) -> bool:
+        """Whether this machine may have to give sites to others."""
+        return self._balances and self.machines > 1
 
     def _fill(self, room: int) -> int:
         """Claim sites for the free places of the queue; returns how many came."""

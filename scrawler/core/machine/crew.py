@@ -105,23 +105,22 @@ class Crew:
             # Only a site that is given back, as `going` says, may be waited for: others have nothing left to ask.
             budget.dismiss(address, time.monotonic(), waited_for=site.going)
 
-    def give_back(self, submit: Callable[[SiteDelta], None], budget: AddressBudget, number: int) -> None:
-        """Let go of so many sites: at once of those in the queue, and of those in work when they are inactive."""
+    def keep_at_most(self, submit: Callable[[SiteDelta], None], budget: AddressBudget, number: int) -> None:
+        """Let go of what is more than so many sites: at once of those in the queue, of those in work when inactive."""
         with self.turn:
-            held = self.held_sites()
-            number -= sum(site.going for site in held)
-            while number > 0 and len(self.queue):
+            staying = sorted((site for site in self.held_sites() if not site.going), key=lambda site: site.connected)
+            beyond = len(staying) + len(self.queue) - number
+            while beyond > 0 and len(self.queue):
                 self._give_back_queued(self.queue.take_last(), submit, budget)
-                number -= 1
-            staying = sorted((site for site in held if not site.going), key=lambda site: site.connected)
-            for site in staying[: max(0, number)]:  # those first that were not asked yet: no connection is lost
+                beyond -= 1
+            for site in staying[: max(0, beyond)]:  # those first that were not asked yet: no connection is lost
                 site.going = True
                 look_again(site)
 
     def give_back_others(
         self, submit: Callable[[SiteDelta], None], budget: AddressBudget, may_stay: Callable[[SiteContext], bool]
     ) -> None:
-        """Let go of the sites that may not stay with this machine, as `give_back` does."""
+        """Let go of the sites that may not stay with this machine, as `keep_at_most` does."""
         with self.turn:
             for site in self.queue.take_those(lambda site: not may_stay(site)):
                 self._give_back_queued(site, submit, budget)

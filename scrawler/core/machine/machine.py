@@ -201,7 +201,6 @@ class Machine:
             self._expected = 0  # all that were started together are there; from now on those that live share
         self._selector.machines = max(len(orders.living), self._expected)
         seats = self.threads * self.rules.capacity
-        self._selector.seats = {one.id: one.capacity for one in orders.living.machines}
         self._selector.sites_are_free = orders.free
         self._selector.seats_elsewhere = orders.living.seats_elsewhere(seats, self._selector.machines)
         with suppress(StoreBusyError):  # the next heartbeat comes soon

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,11 +14,15 @@ from scrawler.settings.parts import PART_KINDS
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
+from tests.integration.crawl.hostile import page
 from tests.integration.crawl.rig import watch
+from tests.integration.fetch.servers import RawServer, Visit
 
 if TYPE_CHECKING:
     from scrawler.core.machine.machine import Machine
     from tests.integration.crawl.conftest import Crawl
+
+Serve = Callable[..., RawServer]
 
 
 def spread(counts: list[int]) -> int:
@@ -107,3 +114,18 @@ def test_a_site_whose_place_was_taken_claims_no_more_seeds_until_there_is_room(c
     assert watched.ended
     assert max(waiting) <= 2, "all seeds of a site were claimed at once"
     crawl.check()
+
+
+def test_others_know_how_many_seeds_a_machine_can_hold_before_it_asks_for_a_page(crawl: Crawl, serve: Serve) -> None:
+    """Who has not told gets no site from others, and a crawl may be over before the second heartbeat."""
+    told: list[tuple[int]] = []
+
+    def script(visit: Visit) -> None:
+        with closing(sqlite3.connect(crawl.url.removeprefix("sqlite:///"))) as database:
+            told.extend(database.execute("SELECT capacity FROM machine"))
+        while visit.request():
+            visit.send(page("x"))
+
+    crawl.add([serve(script).url("/")])
+    crawl.run(threads=3, seeds_per_thread=7)
+    assert set(told) == {(21,)}

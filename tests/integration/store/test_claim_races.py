@@ -158,14 +158,18 @@ def test_what_a_machine_gives_back_is_for_the_one_with_the_fewest(database: Data
     giver, taker = Worker.of(database, "giver"), Worker.of(database, "taker")
     held = giver.claim(100)
     assert len(held) == 4
-    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4, taker.id: 0})
+    Machines(database).beat(giver.id, capacity=9)
+    told = {giver.id: 9, taker.id: 0}
+    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4, taker.id: 0}, told)
     giver.release(*held[:2])
     assert giver.claims.held() is None, "what is free comes first"
-    assert Machines(database).beat(giver.id).free, "so it is not asked for while a heartbeat hears of such sites"
+    assert Machines(database).beat(giver.id, capacity=9).free, "so it is not asked for while a beat hears of such"
     assert giver.claim(100, machines=2) == []
     assert {one.id for one in taker.claim(100, machines=2)} == {one.id for one in held[:2]}
-    assert taker.claims.held() == HeldSites(taker.id, {giver.id: 2, taker.id: 2})
-    assert not Machines(database).beat(giver.id).free
+    Machines(database).beat(taker.id, capacity=3)
+    told = {giver.id: 9, taker.id: 3}
+    assert taker.claims.held() == HeldSites(taker.id, {giver.id: 2, taker.id: 2}, told)
+    assert not Machines(database).beat(giver.id, capacity=9).free
 
 
 def test_what_was_meant_for_a_machine_that_died_is_for_the_others(database: Database) -> None:
@@ -175,7 +179,7 @@ def test_what_was_meant_for_a_machine_that_died_is_for_the_others(database: Data
     giver.release(*held[:2])
     declare_dead(database, taker.id)
     assert len(giver.claim(100, machines=1)) == 2
-    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4})
+    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4}, {giver.id: 0})
 
 
 def test_nothing_is_given_while_sites_of_a_dead_machine_are_there(database: Database) -> None:

@@ -15,7 +15,7 @@ PLENTY = 1_000
 def _gifts(counts: list[int], seats: dict[int, int] | None = None) -> list[int]:
     by_machine = dict(enumerate(counts))
     seats = dict.fromkeys(by_machine, PLENTY) if seats is None else seats
-    return [sites_to_give(HeldSites(me, by_machine), seats) for me in by_machine]
+    return [sites_to_give(HeldSites(me, by_machine, seats)) for me in by_machine]
 
 
 def _claimed(counts: list[int], free: int, order: list[int]) -> list[int]:
@@ -47,7 +47,7 @@ def test_a_machine_takes_no_more_than_it_has_places_and_none_before_it_has_told(
 
 
 def test_a_machine_that_is_not_at_work_gives_nothing() -> None:
-    assert sites_to_give(HeldSites(7, {1: 0, 2: 0}), {1: PLENTY, 2: PLENTY}) == 0
+    assert sites_to_give(HeldSites(7, {1: 0, 2: 0}, {1: PLENTY, 2: PLENTY})) == 0
 
 
 @given(COUNTS, st.randoms(use_true_random=False))
