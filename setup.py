@@ -124,7 +124,8 @@ def by_mypyc() -> list[Extension]:
 def is_gcc() -> bool:
     """Tell whether extensions are compiled by gcc; others may lack what they need to optimise while they link."""
     compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or ""
-    return "gcc" in os.path.basename(compiler.split()[0] if compiler.split() else "")
+    words = (word for word in compiler.split() if not word.startswith("-"))  # `ccache gcc` is it as well
+    return any("gcc" in os.path.basename(word) for word in words)
 
 
 class BuildParts(build_ext):

@@ -18,7 +18,7 @@ def what_next(summary: RunSummary) -> str:
         places = "a private address" if number == 1 else "private addresses"
         return (
             f"warning: {_all(number)} at {places}, where nothing is asked unless that is allowed:"
-            f" `scrawler run --allow-private --retry {EndReason.PRIVATE_ADDRESS.value}`"
+            f" give the same command again with `--allow-private --retry {EndReason.PRIVATE_ADDRESS.value}`"
         )
     undone = sum(seeds.get(state.value, 0) for state in SeedState)
     if undone or summary.requests or summary.lookups or summary.outcome != "ended":

@@ -348,7 +348,7 @@ lane = Table(
     _number("seed_id", "the seed that listed the entries", key=True),
     _small(
         "kind",
-        "0: normal; r + 100 p: r-th retry, pushed back p times; see depth.py for the others",
+        "0: normal; r + 100 p: r-th retry, pushed back p times; others stand in model/lanes.py",
         key=True,
     ),
     _number("holder_id", "the seed for which they are fetched now"),

@@ -159,7 +159,7 @@ CREATE TABLE seed_round (
 
 CREATE TABLE lane (
     seed_id INTEGER NOT NULL,  -- the seed that listed the entries
-    kind INTEGER NOT NULL,  -- 0: normal; r + 100 p: r-th retry, pushed back p times; see depth.py for the others
+    kind INTEGER NOT NULL,  -- 0: normal; r + 100 p: r-th retry, pushed back p times; others stand in model/lanes.py
     holder_id INTEGER NOT NULL,  -- the seed for which they are fetched now
     cursor_position INTEGER NOT NULL,  -- lowest position not finished
     length INTEGER NOT NULL,  -- entries listed

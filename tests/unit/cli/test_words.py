@@ -107,6 +107,7 @@ def test_a_crawl_of_one_seed_is_told_of_as_one() -> None:
     assert what_next(replace(SUMMARY, seeds={"completed": 2})).startswith("all 2 seeds are done, ")
     alone = what_next(replace(SUMMARY, seeds={"private-address": 1}))
     assert alone.startswith("warning: the only seed is at a private address, ")
+    assert "the same command again" in alone, "whoever typed `crawl URL` has no database here for another one"
 
 
 def test_a_party_of_one_page_tells_why() -> None:
