@@ -242,6 +242,25 @@ def test_a_connection_closed_while_nobody_uses_it_does_not_spin(serve, make_curl
     assert turns < 5
 
 
+def test_what_a_request_costs_does_not_grow_with_the_addresses_that_were_asked_before(serve, make_curl):
+    refused = serve(once(answer()))
+    refused.stop()
+    downloader = make_curl()
+
+    def cpu_of(addresses: range) -> float:
+        began = time.thread_time()
+        for number in addresses:
+            url = refused.url(host=f"www{number}.example")
+            (response,) = drive(downloader, Request(url, f"127.1.{number // 250}.{number % 250 + 1}"))
+            assert response.result is Result.CONNECT_FAILED
+        return time.thread_time() - began
+
+    few = min(cpu_of(range(at, at + 1_000)) for at in (0, 1_000))
+    cpu_of(range(2_000, 14_000))
+    many = min(cpu_of(range(at, at + 1_000)) for at in (14_000, 15_000))
+    assert many < 2 * few
+
+
 def test_file_limit_is_never_lowered():
     now = raise_file_limit(0)
     assert now > 0
