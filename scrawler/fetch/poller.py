@@ -80,6 +80,7 @@ class Poller:
         self._wake_reader = reader
         self._wake_writer = writer
         self._wake_fd = self._wake_reader.fileno()
+        self._woken = False  # whether the wait of now, or the next one, is to end
         self._poll.register(self._wake_fd, READ)
         self._registered: dict[int, int] = {}  # descriptor -> events, for idle ones as well
         self._idle: set[int] = set()
@@ -122,15 +123,17 @@ class Poller:
             elif fd == self._wake_fd:
                 with contextlib.suppress(BlockingIOError):
                     self._wake_reader.recv(4096)
+                self._woken = False  # only now: who finds itself spared a call until then is heeded after this wait
             else:
                 watched.append((fd, events))
         return watched
 
     def wake(self) -> None:
         """End the wait of now, or the next one, at once; callable from any thread, even after `close`."""
-        # Where the pair is full, the thread wakes anyway; where it is closed, nobody waits any more.
-        with contextlib.suppress(OSError):
-            self._wake_writer.send(b"w")
+        if not self._woken:  # else it is woken already, as when many sites are dealt out at once
+            self._woken = True
+            with contextlib.suppress(OSError):  # where the pair is closed, nobody waits any more
+                self._wake_writer.send(b"w")
 
     def close(self) -> None:
         """Free all descriptors."""

@@ -199,13 +199,14 @@ class Resolver:
 
 def _plain(address: str) -> str:
     """Return an address in the one form by which its server is known: an IPv4 address mapped into IPv6 is that one."""
-    parsed = ip_address(address)
-    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
+    mapped = IPv6Address(address).ipv4_mapped if ":" in address else None
     return address if mapped is None else str(mapped)
 
 
 def _literal(host: str) -> str | None:
     """Return the address that a host is itself, with or without the brackets of a URL; None for a name."""
+    if not (":" in host or host[-1:].isdigit()):  # no address: most names are told apart without an exception
+        return None
     try:
         address = ip_address(host[1:-1] if host.startswith("[") and host.endswith("]") else host)
     except ValueError:

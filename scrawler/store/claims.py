@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, literal_column, or_, select, update
@@ -318,14 +317,14 @@ class Claims:
         Those that are active already all come, however many: their lists would be taken for those of ended seeds.
         """
         found: dict[int, list[Seed]] = {}
-        for one in sorted(
-            _first_seeds(connection, site_ids, limit, states), key=lambda s: (states.index(s.state), s.id)
+        for row in sorted(
+            _first_seeds(connection, site_ids, limit, states), key=lambda row: (states.index(row.state), row.id)
         ):
-            mine = found.setdefault(one.site_id, [])
-            if one.state is SeedState.ACTIVE or len(mine) < limit:
-                mine.append(one)
+            mine = found.setdefault(row.site_id, [])
+            if row.state == SeedState.ACTIVE or len(mine) < limit:
+                mine.append(seed_of(row, SeedState.ACTIVE))
         self._mark_active(connection, [one.id for seeds in found.values() for one in seeds])
-        return {site_id: [replace(one, state=SeedState.ACTIVE) for one in seeds] for site_id, seeds in found.items()}
+        return found
 
     def _mark_active(self, connection: Connection, seed_ids: list[int]) -> None:
         if not seed_ids:
@@ -365,18 +364,21 @@ def _are_active(connection: Connection, seeds: Sequence[Seed]) -> bool:
     return connection.scalar(select(seed.c.state).where(seed.c.id == seeds[0].id)) == SeedState.ACTIVE.value
 
 
-def _first_seeds(connection: Connection, site_ids: list[int], limit: int, states: tuple[str, ...]) -> Iterator[Seed]:
+def _first_seeds(connection: Connection, site_ids: list[int], limit: int, states: tuple[str, ...]) -> Iterator[AnyRow]:
     """Read the active seeds and at least the first `limit` ready ones of each site, for many sites in few queries."""
     ids: list[int] = []
     for state in states:
         for part in sliced(site_ids):
             # Nearly all sites have a seed or two: all their seeds are read at once, unless they are many.
             most = _FEW * len(part)
-            some = select(seed.c.id).where(seed.c.site_id.in_(part), seed.c.state == state).limit(most)
-            found = connection.scalars(some).all()
-            ids += found if len(found) < most else _first_of_each(connection, part, limit, state)
+            some = select(*SEED_COLUMNS).where(seed.c.site_id.in_(part), seed.c.state == state).limit(most)
+            found = connection.execute(some).all()
+            if len(found) < most:
+                yield from found
+            else:
+                ids += _first_of_each(connection, part, limit, state)
     for part in sliced(ids):
-        yield from map(seed_of, connection.execute(select(*SEED_COLUMNS).where(seed.c.id.in_(part))))
+        yield from connection.execute(select(*SEED_COLUMNS).where(seed.c.id.in_(part)))
 
 
 def _first_of_each(connection: Connection, site_ids: list[int], limit: int, state: str) -> Iterator[int]:

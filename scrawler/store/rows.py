@@ -48,8 +48,8 @@ _FIRST_COUNT = len(SEED_COLUMNS) - len(SEED_COUNTS)
 _FRESH = SeedCounts(), dict[str, int]()  # counts and verdicts of all seeds that were never crawled: nobody changes them
 
 
-def seed_of(row: AnyRow) -> Seed:
-    """Make a Seed of a row of SEED_COLUMNS."""
+def seed_of(row: AnyRow, now: SeedState | None = None) -> Seed:
+    """Make a Seed of a row of SEED_COLUMNS, in another state than it was read in where that has changed `now`."""
     identity, site_id, url, home_url, rehomed, hops, state, reason, verdicts, elapsed_ms = row[:10]
     slow_pass, base_depth, reopened, number = row[10:_FIRST_COUNT]
     numbers = row[_FIRST_COUNT : len(SEED_COLUMNS)]
@@ -61,7 +61,7 @@ def seed_of(row: AnyRow) -> Seed:
         url if home_url == url else home_url,  # one text in memory, as nearly always
         rehomed,
         hops,
-        SeedState(state),
+        now or SeedState(state),
         EndReason(reason) if reason else None,
         SeedCounts(*numbers) if any(numbers) else counts,
         json.loads(verdicts) if verdicts else said,

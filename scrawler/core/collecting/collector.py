@@ -23,7 +23,7 @@ from scrawler.core.durable.handover import Handover
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.entries import EntryRole
-from scrawler.core.party.flights import Flight, PageFlight, flight_of, read_url
+from scrawler.core.party.flights import Flight, PageFlight, RobotsFlight, flight_of, read_url
 from scrawler.core.party.site import SiteContext
 from scrawler.core.progress import Totals
 from scrawler.core.rules import CrawlRules
@@ -230,7 +230,8 @@ class UrlCollector:
             finally:
                 if looks_inside:
                     self._slot.leave()
-            if due <= now and not ending and not self._ports.wants_site(self):
+            waits = ending or isinstance(flight, RobotsFlight)  # for what its robots.txt says
+            if due <= now and not waits and not self._ports.wants_site(self):
                 site.wake_at = -1.0
                 self._visit(site, now)
             if as_sitemap:
@@ -441,19 +442,26 @@ class UrlCollector:
 
     def _settle(self, site: SiteContext, now: float) -> None:
         """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
-        self._handover.ends(site, now)
-        if not site.listing:
-            before = site.count
-            site.forget_ended()
-            self.held -= before - site.count
+        if site.is_over:
+            self._release(site, now)  # which hands over the ends as well: most sites have one party
+        else:
+            self._hand_over_ends(site, now)
         for other in list(self._crowded):
             self._fill(other)
-        if site.count == 0 and not site.set_aside and site.inactive:  # what is set aside follows when there is room
+        is_left = site.is_held_by(self) and site.count == 0 and site.inactive
+        if is_left and not site.set_aside:  # what is set aside follows when there is room
             if site.more_seeds:
                 self._ports.more_seeds(site)
             else:
                 self._release(site, now)
         self._ports.seeds_changed()
+
+    def _hand_over_ends(self, site: SiteContext, now: float) -> None:
+        self._handover.ends(site, now)
+        if not site.listing:
+            before = site.count
+            site.forget_ended()
+            self.held -= before - site.count
 
     def _fill(self, site: SiteContext) -> None:
         room = max(0, self.room)

@@ -85,11 +85,14 @@ class Checkpointer(threading.Thread):
 
         Never blocks: collectors ask `has_room` before they start requests.
         """
+        due_at = time.monotonic() + wait
         with self._changed:
             self._deltas.append(delta)
-            self._due_at = min(self._due_at, time.monotonic() + wait)
             self._rows += _weight(delta)
-            self._changed.notify()
+            # The thread knows of all else when it wakes by itself: to wake it for each delta cost 15 us.
+            if due_at < self._due_at or self._rows >= self._room / 4:
+                self._due_at = min(self._due_at, due_at)
+                self._changed.notify()
 
     def linger_no_more(self) -> None:
         """Commit at once what was submitted: the machine holds nothing else that could come."""

@@ -113,8 +113,7 @@ class Handover:
         site.told = False
         delta = site.take_delta(now)
         if delta is not None and not site.lost:
-            moves = any(one.rehoming for one in delta.seeds)
-            self._submit(delta, LINGER if moves else wait)  # a seed that moves can be claimed only then
+            self._give(delta, wait)
 
     def ends(self, site: SiteContext, now: float) -> None:
         """Hand over what a site has not yet handed over, some parties of which have come to their end."""
@@ -126,9 +125,13 @@ class Handover:
         self._forget(site)
         delta = site.take_delta(now, released=True, resting=resting)
         if delta is not None and not (site.lost or site.listing):
-            self._submit(delta, wait)
+            self._give(delta, wait)
         site.lost = True  # the database has it back
         site.forget()
+
+    def _give(self, delta: SiteDelta, wait: float) -> None:
+        moves = any(one.rehoming for one in delta.seeds)
+        self._submit(delta, LINGER if moves else wait)  # a seed that moves can be claimed only then
 
     def _until_others(self, site: SiteContext, now: float) -> float:
         """Return for how many seconds what is over may wait: many sites are handed over in a while, and it with them.

@@ -172,6 +172,13 @@ class SiteContext:
         """Whether it can move: nothing is in flight, being read, or expected."""
         return not (self.in_flight or self.fetching or self.waiting)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of it here: its parties are over, and there are no further seeds."""
+        if self.more_seeds or self.set_aside or self.listing or not self.inactive:
+            return False
+        return all(party.ended for party in self.parties)
+
     def forget(self) -> None:
         """Give back the memory that it shares with other sites, as it is let go of."""
         self.seen.close()

@@ -15,7 +15,7 @@ from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.model.deltas import Rehoming, SiteDelta
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
-from scrawler.model.seeds import Seed
+from scrawler.model.seeds import EndReason, Seed, SeedState
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.crawl_rules import crawl_rules
@@ -275,7 +275,8 @@ def test_what_is_over_does_not_wait_where_little_is_done_or_a_server_has_asked_f
     assert set(desk.waits) == {LINGER}
 
 
-def test_a_seed_that_moves_to_another_site_does_not_wait() -> None:
+@pytest.mark.parametrize("released", [True, False])
+def test_a_seed_that_moves_to_another_site_does_not_wait(released: bool) -> None:
     desk = Desk()
     for _ in range(120):
         desk.answer(desk.site(), 100.0)
@@ -283,5 +284,36 @@ def test_a_seed_that_moves_to_another_site_does_not_wait() -> None:
     desk.waits.clear()
     party = desk.sites[-1].parties[0]
     party.finish(Rehoming("http://other.example/", "other.example", 1))
-    desk.handover.ends(desk.sites[-1], 100.3)
+    if released:
+        desk.handover.release(desk.sites[-1], 100.3)
+    else:
+        desk.handover.ends(desk.sites[-1], 100.3)
     assert desk.waits == [LINGER]
+
+
+def test_the_end_of_a_sites_only_party_is_handed_over_with_the_site() -> None:
+    desk = Desk()
+    site = desk.site()
+    assert not site.is_over
+    site.parties[0].finish(EndReason.COMPLETED)
+    assert site.is_over
+    desk.handover.release(site, 100.0)
+    (delta,) = desk.deltas
+    assert delta.released
+    assert [one.state for one in delta.seeds] == [SeedState.DONE]
+
+
+def test_a_site_is_not_over_while_more_may_come_of_it() -> None:
+    site = Desk().site()
+    site.parties[0].finish(EndReason.COMPLETED)
+    for hold, value, free in (
+        ("more_seeds", True, False),
+        ("set_aside", list(site.parties), []),
+        ("listing", True, False),
+        ("in_flight", 1, 0),
+        ("waiting", 1, 0),
+    ):
+        setattr(site, hold, value)
+        assert not site.is_over
+        setattr(site, hold, free)
+    assert site.is_over
