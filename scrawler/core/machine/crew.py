@@ -15,6 +15,8 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.progress import Totals
 from scrawler.model.deltas import SiteDelta
 
+_OF_THOSE_HERE = 1 / 8  # so many sites are released before it is looked up which addresses are asked no more
+
 
 def look_again(site: SiteContext) -> None:
     """Visit a site for which something has come. Called under the turn."""
@@ -43,6 +45,7 @@ class Crew:
         self._inbox = inbox
         self.collectors: list[UrlCollector] = []
         self.retired: list[UrlCollector] = []
+        self._released: dict[str, bool] = {}  # addresses whose sites were released, and whether others wait for that
 
     @property
     def every(self) -> tuple[UrlCollector, ...]:
@@ -97,13 +100,27 @@ class Crew:
         return sum(max(0, collector.room) for collector in self.collectors)
 
     def site_released(self, budget: AddressBudget, site: SiteContext) -> None:
-        """Let others have the share of its address, unless sites here ask there as well."""
+        """Let others have the share of its address, unless sites here ask there as well.
+
+        To find out takes a look at all sites that are here, so it is done for many that were released together.
+        """
         address = site.address()
         if self.stopping.is_set() or not budget.could_dismiss(address):
             return
-        if not any(other.may_ask(address) for other in chain(self.held_sites(), self.queue)):
-            # Only a site that is given back, as `going` says, may be waited for: others have nothing left to ask.
-            budget.dismiss(address, time.monotonic(), waited_for=site.going)
+        # Only a site that is given back, as `going` says, may be waited for: others have nothing left to ask.
+        self._released[address] = site.going or self._released.get(address, False)
+        here = len(self.queue) + sum(len(collector.sites) for collector in self.collectors)
+        if site.going or len(self._released) >= _OF_THOSE_HERE * here:
+            self._dismiss(budget)
+
+    def _dismiss(self, budget: AddressBudget) -> None:
+        """Let others have the shares of addresses whose sites were released, where no site here asks."""
+        released, self._released = self._released, {}
+        here = chain(self.held_sites(), self.queue)
+        asked = {origin.address for site in here for origin in site.origins.values()}
+        for address, waited_for in released.items():
+            if address not in asked:
+                budget.dismiss(address, time.monotonic(), waited_for=waited_for)
 
     def keep_at_most(self, submit: Callable[[SiteDelta], None], budget: AddressBudget, number: int) -> None:
         """Let go of what is more than so many sites: at once of those in the queue, of those in work when inactive."""

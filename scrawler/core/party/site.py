@@ -321,10 +321,6 @@ class SiteContext:
         """Return the address of the site's first host, if it is known."""
         return next((origin.address for origin in self.origins.values() if origin.address), "")
 
-    def may_ask(self, address: str) -> bool:
-        """Whether one of the hosts that it has met has an address."""
-        return any(origin.address == address for origin in self.origins.values())
-
     def take_delta(self, now: float, released: bool = False, resting: bool = False) -> SiteDelta | None:
         """Return what changed since the last checkpoint, or None; `now` is machine time."""
         seeds = [delta for party in self.parties if (delta := party.take_delta(now))]

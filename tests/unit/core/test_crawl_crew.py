@@ -1,64 +1,93 @@
-"""Which sites a machine lets go of when others have fewer."""
+"""What becomes of addresses whose sites a machine has released, where other machines may want to ask them."""
 
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, field
 from typing import Any, cast
 
+import pytest
+
+from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.distribution.distributor import SeedIdQueue
 from scrawler.core.distribution.inbox import SelectorInbox
 from scrawler.core.machine.crew import Crew
-
-NOWHERE: Any = None  # what is submitted, and to which budget: nothing here stands in the queue
-
-
-class _Site:
-    """A site that a collector holds."""
-
-    def __init__(self, *, connected: bool) -> None:
-        self.connected = connected
-        self.going = False
-        self.collector = None
+from scrawler.core.party.site import Origin, SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
+from tests.crawl_rules import crawl_rules
 
 
-class _Collector:
-    def __init__(self, sites: list[_Site]) -> None:
-        self.sites = dict(enumerate(sites))
+@dataclass
+class Holder:
+    """A collector as far as it holds sites."""
+
+    sites: dict[int, SiteContext] = field(default_factory=dict)
 
 
-def _crew(*held: list[_Site]) -> Crew:
-    turn = threading.RLock()
-    crew = Crew(turn, threading.Event(), SeedIdQueue(4), SelectorInbox(turn))
-    crew.collectors += cast(Any, [_Collector(sites) for sites in held])
-    return crew
+class Desk:
+    """A crew with one collector, whose sites were all asked once, at an address each; other machines live."""
+
+    def __init__(self, sites: int) -> None:
+        turn = threading.RLock()
+        self.crew = Crew(turn, threading.Event(), SeedIdQueue[SiteContext](40), SelectorInbox(turn))
+        self.holder = Holder({number: _site(number, _address(number)) for number in range(sites)})
+        self.crew.collectors.append(cast("Any", self.holder))
+        self.budget = AddressBudget(crawl_rules(per_ip=2), lambda site: None)
+        for number, site in self.holder.sites.items():
+            address = _address(number)
+            self.budget.queue_up(site, address, 0.0)
+            self.budget.granted({address: 2}, ())
+            self.budget.began(site, address)
+            self.budget.over(address, 0.0)
+
+    def release(self, number: int, going: bool = False) -> None:
+        site = self.holder.sites.pop(number)
+        site.going = going
+        self.crew.site_released(self.budget, site)
 
 
-def _going(sites: list[_Site]) -> list[bool]:
-    return [site.going for site in sites]
+def _address(number: int) -> str:
+    return f"192.0.2.{number}"
 
 
-def test_those_go_first_that_were_not_asked_yet() -> None:
-    sites = [_Site(connected=number != 2) for number in range(4)]
-    _crew(sites[:2], sites[2:]).keep_at_most(NOWHERE, NOWHERE, 3)
-    assert _going(sites) == [False, False, True, False]
+def _site(number: int, address: str) -> SiteContext:
+    site = SiteContext(number, f"h{number}.example", 1, ExactSeen(MemoryBudget(1000)), more_seeds=False)
+    origin = f"http://h{number}.example:80"
+    site.origins[origin] = Origin(origin, f"h{number}.example", address)
+    return site
 
 
-def test_what_goes_already_is_not_counted_among_those_that_stay() -> None:
-    sites = [_Site(connected=True) for _ in range(4)]
-    crew = _crew(sites)
-    for _ in range(2):  # the second time, what goes is not committed yet, and the database knows of four still
-        crew.keep_at_most(NOWHERE, NOWHERE, 2)
-        assert sum(_going(sites)) == 2
+def test_who_asks_where_is_looked_up_for_many_released_sites_at_a_time() -> None:
+    desk = Desk(80)
+    for number in range(8):
+        desk.release(number)
+        assert not desk.budget.left()
+    desk.release(8)  # the ninth, of 71 that are left
+    assert sorted(desk.budget.left()) == sorted(map(_address, range(9)))
 
 
-def test_what_is_gone_but_not_committed_is_not_given_twice() -> None:
-    """The database counts four, of which two should stay; one has left the collectors meanwhile."""
-    sites = [_Site(connected=True) for _ in range(3)]
-    _crew(sites).keep_at_most(NOWHERE, NOWHERE, 2)
-    assert sum(_going(sites)) == 1
+def test_the_last_sites_leave_no_share_behind() -> None:
+    desk = Desk(20)
+    for number in range(20):
+        desk.release(number)
+    assert len(desk.budget.left()) == 20
 
 
-def test_whoever_has_fewer_keeps_them() -> None:
-    sites = [_Site(connected=True)]
-    _crew(sites).keep_at_most(NOWHERE, NOWHERE, 2)
-    assert _going(sites) == [False]
+@pytest.mark.parametrize("queued", [True, False])
+def test_an_address_that_another_site_asks_is_kept(queued: bool) -> None:
+    desk = Desk(2)
+    other = _site(9, _address(0))
+    if queued:
+        desk.crew.queue.put(other)
+    else:
+        desk.holder.sites[9] = other
+    desk.release(0)
+    desk.release(1)
+    assert desk.budget.left() == [_address(1)]
+
+
+def test_what_others_wait_for_is_looked_up_at_once() -> None:
+    desk = Desk(80)
+    desk.release(0)
+    desk.release(1, going=True)
+    assert sorted(desk.budget.left()) == [_address(0), _address(1)]

@@ -1,0 +1,64 @@
+"""Which sites a machine lets go of when others have fewer."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, cast
+
+from scrawler.core.distribution.distributor import SeedIdQueue
+from scrawler.core.distribution.inbox import SelectorInbox
+from scrawler.core.machine.crew import Crew
+
+NOWHERE: Any = None  # what is submitted, and to which budget: nothing here stands in the queue
+
+
+class _Site:
+    """A site that a collector holds."""
+
+    def __init__(self, *, connected: bool) -> None:
+        self.connected = connected
+        self.going = False
+        self.collector = None
+
+
+class _Collector:
+    def __init__(self, sites: list[_Site]) -> None:
+        self.sites = dict(enumerate(sites))
+
+
+def _crew(*held: list[_Site]) -> Crew:
+    turn = threading.RLock()
+    crew = Crew(turn, threading.Event(), SeedIdQueue(4), SelectorInbox(turn))
+    crew.collectors += cast(Any, [_Collector(sites) for sites in held])
+    return crew
+
+
+def _going(sites: list[_Site]) -> list[bool]:
+    return [site.going for site in sites]
+
+
+def test_those_go_first_that_were_not_asked_yet() -> None:
+    sites = [_Site(connected=number != 2) for number in range(4)]
+    _crew(sites[:2], sites[2:]).keep_at_most(NOWHERE, NOWHERE, 3)
+    assert _going(sites) == [False, False, True, False]
+
+
+def test_what_goes_already_is_not_counted_among_those_that_stay() -> None:
+    sites = [_Site(connected=True) for _ in range(4)]
+    crew = _crew(sites)
+    for _ in range(2):  # the second time, what goes is not committed yet, and the database knows of four still
+        crew.keep_at_most(NOWHERE, NOWHERE, 2)
+        assert sum(_going(sites)) == 2
+
+
+def test_what_is_gone_but_not_committed_is_not_given_twice() -> None:
+    """The database counts four, of which two should stay; one has left the collectors meanwhile."""
+    sites = [_Site(connected=True) for _ in range(3)]
+    _crew(sites).keep_at_most(NOWHERE, NOWHERE, 2)
+    assert sum(_going(sites)) == 1
+
+
+def test_whoever_has_fewer_keeps_them() -> None:
+    sites = [_Site(connected=True)]
+    _crew(sites).keep_at_most(NOWHERE, NOWHERE, 2)
+    assert _going(sites) == [False]
