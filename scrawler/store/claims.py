@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, bindparam, literal_column, or_, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model.claims import ClaimedSite, HeldSites, Resting, SiteState, WorkLeft
@@ -26,7 +26,7 @@ from scrawler.store.engine import Database, database_time
 from scrawler.store.locking import skips_locked
 from scrawler.store.narrowing import Narrowed, Narrowing
 from scrawler.store.partitions import Partition
-from scrawler.store.rows import SEED_COLUMNS, SLICE, AnyRow, seed_of, sliced, window_of
+from scrawler.store.rows import SEED_COLUMNS, SLICE, AnyRow, among, seed_of, sliced, window_of
 from scrawler.store.shares import PATIENCE, FairShare
 from scrawler.store.sites import (
     Open,
@@ -51,6 +51,14 @@ _CLAIMED = (
     *(site.c.pushbacks, site.c.pause_ms, site.c.slowest_ms, site.c.window_from, site.c.window_to),
 )
 
+_BEGUN = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(among(seed.c.site_id)).distinct()
+_SEEDS = select(*SEED_COLUMNS).where(among(seed.c.id))
+_SOME_SEEDS = (
+    select(*SEED_COLUMNS)
+    .where(among(seed.c.site_id), seed.c.state == bindparam("state"))
+    .limit(bindparam("most", type_=Integer))
+)
+
 _LEFT = tuple(state for state in SeedState if state is not SeedState.DONE)
 _ANY_LEFT = select(
     *(select(seed.c.id).where(seed.c.state == state.value).limit(1).scalar_subquery() for state in _LEFT)
@@ -68,6 +76,15 @@ class Claims:
         self._narrowing = Narrowing(machine_id)
         self._modest_since: float | None = None  # when a dynamic partition first left the next subset to others
         self._share = FairShare(machine_id)
+        self._owned: Mapping[str, Any] = {
+            "owner": machine_id,
+            "token": site.c.token + 1,
+            "state": SiteState.ACTIVE.value,
+        }
+        self._own_sites = update(site).where(among(site.c.id)).values(self._owned)
+        now: ColumnElement[int] = literal_column(database.clock)
+        begun = {"started_at": sql.coalesce(seed.c.started_at, now), "machine_id": machine_id}
+        self._begin = update(seed).where(among(seed.c.id)).values(state=SeedState.ACTIVE.value, **begun)
         self._wake_at = 0.0  # monotonic seconds of the next look at sites that rest
         # What was being claimed when the connection broke is ours if that was committed.
         self._unsure: list[ClaimedSite] = []
@@ -251,21 +268,15 @@ class Claims:
         self, connection: Connection, condition: ColumnElement[bool], ids: list[int], wanted: int
     ) -> list[AnyRow]:
         """Own the first `wanted` sites among `ids` that fulfil the condition still; return them as they were."""
-        own = {"owner": self._machine_id, "token": site.c.token + 1, "state": SiteState.ACTIVE.value}
         if not skips_locked(connection):
-            return self._hold_by_condition(connection, condition, ids, wanted, own)
+            return self._hold_by_condition(connection, condition, ids, wanted)
         rows = _lock(connection, condition, ids, wanted)
         for part in sliced([row.id for row in rows]):
-            connection.execute(update(site).where(site.c.id.in_(part)).values(own))
+            connection.execute(self._own_sites, {"among": part})
         return rows
 
     def _hold_by_condition(
-        self,
-        connection: Connection,
-        condition: ColumnElement[bool],
-        ids: list[int],
-        wanted: int,
-        own: Mapping[str, Any],
+        self, connection: Connection, condition: ColumnElement[bool], ids: list[int], wanted: int
     ) -> list[AnyRow]:
         """Do the same on a server that cannot pass over locked rows: it changes those that fulfil the condition still.
 
@@ -277,7 +288,7 @@ class Claims:
             part = ids[at : at + min(SLICE, wanted - len(rows))]
             at += len(part)
             mine = update(site).with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")  # see `by_primary_key`
-            if connection.execute(mine.where(site.c.id.in_(part), condition).values(own)).rowcount:
+            if connection.execute(mine.where(site.c.id.in_(part), condition).values(self._owned)).rowcount:
                 # None of them was this machine's before.
                 columns = *(one for one in _CLAIMED if one is not site.c.token), (site.c.token - 1).label("token")
                 query = select(*columns).where(site.c.id.in_(part), site.c.owner == self._machine_id)
@@ -327,24 +338,15 @@ class Claims:
         return found
 
     def _mark_active(self, connection: Connection, seed_ids: list[int]) -> None:
-        if not seed_ids:
-            return
-        now: ColumnElement[int] = literal_column(self._database.clock)
-        values = {
-            "state": SeedState.ACTIVE.value,
-            "started_at": sql.coalesce(seed.c.started_at, now),
-            "machine_id": self._machine_id,
-        }
         for part in sliced(sorted(seed_ids)):
-            connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
+            connection.execute(self._begin, {"among": part})
 
 
 def begun_sites(connection: Connection, ids: Iterable[int]) -> set[int]:
     """Return which of the sites have lanes."""
     begun: set[int] = set()
     for part in sliced(ids):
-        listed = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(seed.c.site_id.in_(part))
-        begun.update(connection.scalars(listed.distinct()))
+        begun.update(connection.scalars(_BEGUN, {"among": part}))
     return begun
 
 
@@ -371,14 +373,13 @@ def _first_seeds(connection: Connection, site_ids: list[int], limit: int, states
         for part in sliced(site_ids):
             # Nearly all sites have a seed or two: all their seeds are read at once, unless they are many.
             most = _FEW * len(part)
-            some = select(*SEED_COLUMNS).where(seed.c.site_id.in_(part), seed.c.state == state).limit(most)
-            found = connection.execute(some).all()
+            found = connection.execute(_SOME_SEEDS, {"among": part, "state": state, "most": most}).all()
             if len(found) < most:
                 yield from found
             else:
                 ids += _first_of_each(connection, part, limit, state)
     for part in sliced(ids):
-        yield from connection.execute(select(*SEED_COLUMNS).where(seed.c.id.in_(part)))
+        yield from connection.execute(_SEEDS, {"among": part})
 
 
 def _first_of_each(connection: Connection, site_ids: list[int], limit: int, state: str) -> Iterator[int]:

@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, CursorResult, Insert, LargeBinary, Row, Select, Table, insert
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Insert,
+    LargeBinary,
+    Row,
+    Select,
+    Table,
+    bindparam,
+    insert,
+)
 from sqlalchemy import func as sql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
@@ -95,6 +106,14 @@ def in_order_of_id(query: AnySelect, state: SeedState | None, end_reason: EndRea
 def in_state(state: SiteState) -> ColumnElement[bool]:
     """Ask for sites in a state."""
     return site.c.state == state.value
+
+
+def among(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Ask for the values in a list that is given when the statement is executed, as `among`.
+
+    So the statement can be made once: to make it costs more than to execute it for few rows.
+    """
+    return column.in_(bindparam("among", expanding=True))
 
 
 def inserted_id(result: CursorResult[*tuple[Any, ...]]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, exists, or_, select, update
 from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 from sqlalchemy.engine import Dialect
@@ -20,7 +20,7 @@ from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.locking import skips_locked
-from scrawler.store.rows import AnyRow, AnySelect, bytes_literals, in_state, sliced
+from scrawler.store.rows import AnyRow, AnySelect, among, bytes_literals, in_state, sliced
 from scrawler.store.tables import machine, seed, site
 from scrawler.tuples.classes import NamedTuple
 
@@ -28,6 +28,34 @@ GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)
 _WOKEN = 500  # sites that rest which one claim wakes
 _ASTRAY: Millis = 60_000  # the clocks of machines may differ by so much
 FREE = and_(in_state(SiteState.READY), site.c.owner.is_(None))
+# A look-up in the index for each machine that is gone: EXISTS would let MariaDB read all sites that are held.
+_LEFT = select(site.c.id).where(in_state(SiteState.ACTIVE), site.c.owner == machine.c.id).limit(1).scalar_subquery()
+_GONE_MACHINES = (
+    select(machine.c.id, machine.c.heartbeat_at)
+    .where(machine.c.state.in_(GONE), or_(_LEFT.is_not(None), machine.c.id == bindparam("mine")))
+    .order_by(machine.c.id)
+)
+_HAS_WORK = exists().where(
+    seed.c.site_id == site.c.id, seed.c.state.in_([SeedState.READY.value, SeedState.ACTIVE.value])
+)
+_RELEASE = (
+    update(site)
+    .where(among(site.c.id))
+    .values(
+        owner=None,
+        state=sql_case(
+            (and_(in_state(SiteState.VISITED), _HAS_WORK), SiteState.GUEST.value),
+            (in_state(SiteState.VISITED), SiteState.LEFT.value),
+            (_HAS_WORK, SiteState.READY.value),
+            else_=SiteState.DONE.value,
+        ),
+    )
+)
+_WAKE = (
+    update(site)
+    .where(among(site.c.id), site.c.state.in_([SiteState.DONE.value, SiteState.LEFT.value]))
+    .values(state=sql_case((in_state(SiteState.LEFT), SiteState.GUEST.value), else_=SiteState.READY.value))
+)
 
 
 class Open(NamedTuple):
@@ -90,16 +118,20 @@ def by_primary_key(query: AnySelect) -> AnySelect:
     return query.with_hint(site, "FORCE INDEX (PRIMARY)", "mysql")
 
 
+_LOCK = by_primary_key(
+    select(site.c.id, site.c.owner, site.c.token, site.c.state)
+    .where(among(site.c.id))
+    .order_by(site.c.id)
+    .with_for_update()
+)
+
+
 def open_sites(connection: Connection, machine_id: int) -> list[Open]:
     """Return where there are sites to claim: first those left by a machine that died or stopped, then free ones.
 
-    There are none for `machine_id` itself once others have declared it dead. A look-up in the index for each machine
-    that is gone: EXISTS would let MariaDB read all sites that are held.
+    There are none for `machine_id` itself once others have declared it dead.
     """
-    left = select(site.c.id).where(in_state(SiteState.ACTIVE), site.c.owner == machine.c.id).limit(1).scalar_subquery()
-    gone = machine.c.state.in_(GONE), or_(left.is_not(None), machine.c.id == machine_id)
-    query = select(machine.c.id, machine.c.heartbeat_at).where(*gone).order_by(machine.c.id)
-    last_beats = {row.id: row.heartbeat_at for row in connection.execute(query)}
+    last_beats = {row.id: row.heartbeat_at for row in connection.execute(_GONE_MACHINES, {"mine": machine_id})}
     if machine_id in last_beats:
         return []
     left_by = [(and_(in_state(SiteState.ACTIVE), site.c.owner == owner), beat) for owner, beat in last_beats.items()]
@@ -116,8 +148,7 @@ def lock_sites(connection: Connection, ids: Iterable[int]) -> dict[int, AnyRow]:
     """Lock the sites in id order and return their rows: id, owner, token, state."""
     rows: dict[int, AnyRow] = {}
     for part in sliced(sorted(set(ids))):
-        query = select(site.c.id, site.c.owner, site.c.token, site.c.state).where(site.c.id.in_(part))
-        for row in connection.execute(by_primary_key(query.order_by(site.c.id).with_for_update())):
+        for row in connection.execute(_LOCK, {"among": part}):
             rows[row.id] = row
     return rows
 
@@ -136,25 +167,14 @@ def lock_and_wake_sites(connection: Connection, ids: Iterable[int]) -> None:
 
 def wake_sites(connection: Connection, ids: Iterable[int]) -> None:
     """Make locked sites that are done ready again, those of guests for guests."""
-    over = site.c.state.in_([SiteState.DONE.value, SiteState.LEFT.value])
-    state = sql_case((in_state(SiteState.LEFT), SiteState.GUEST.value), else_=SiteState.READY.value)
     for part in sliced(sorted(set(ids))):
-        connection.execute(update(site).where(site.c.id.in_(part), over).values(state=state))
+        connection.execute(_WAKE, {"among": part})
 
 
 def release_sites(connection: Connection, ids: Iterable[int]) -> None:
     """Take the owner from locked sites: ready if they have a seed ready or active, else done."""
-    has_work = exists().where(
-        seed.c.site_id == site.c.id, seed.c.state.in_([SeedState.READY.value, SeedState.ACTIVE.value])
-    )
-    state = sql_case(
-        (and_(in_state(SiteState.VISITED), has_work), SiteState.GUEST.value),
-        (in_state(SiteState.VISITED), SiteState.LEFT.value),
-        (has_work, SiteState.READY.value),
-        else_=SiteState.DONE.value,
-    )
     for part in sliced(sorted(set(ids))):
-        connection.execute(update(site).where(site.c.id.in_(part)).values(owner=None, state=state))
+        connection.execute(_RELEASE, {"among": part})
 
 
 def lay_to_rest(connection: Connection, ids: Iterable[int]) -> None:
