@@ -42,6 +42,7 @@ ROBOTS_KEPT: Millis = 30 * ROBOTS_FRESH  # RFC 9309, 2.3.1.4
 _ASTRAY: Millis = 60_000  # what clocks of machines may differ by
 _AGAIN = 3600.0  # seconds after which a robots.txt that could not be had is asked for again
 _LONGEST_ADDRESS = 64  # characters of what stands for an address in the database
+_EMPTY = zlib.compress(b"")  # many sites have none: to compress that takes 7 us each time
 _UNREADABLE = "its content encoding cannot be undone"
 _REFUSED_PORT = "a port of another service than HTTP, which is never asked"
 
@@ -304,7 +305,7 @@ class Origins:
             fetched_at=site.clock.now(),
             status=status,
             detail=detail,
-            body=zlib.compress(text),
+            body=zlib.compress(text) if text else _EMPTY,
         )
         origin.pending, origin.robots_tries = False, 0
         origin.robots, origin.robots_row = rules, row
