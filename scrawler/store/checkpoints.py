@@ -95,6 +95,9 @@ class Checkpoints:
         """Commit in the name of `machine_id`; external URLs go to `externals`, by default as candidate seeds."""
         self._database = database
         self._externals = AsCandidates(database) if externals is None else externals
+        # SQLite has one writer, and rows go to it in the order of the index that covers all seeds: in any other order
+        # each touches a page of its own there, more pages than are kept in memory, and is written more than once.
+        self._externals_order = itemgetter(1) if database.dialect == "sqlite" else itemgetter(0, 1)
         self._machine_id = machine_id
         self._thinning: Thinning | None = None
         self._committed: int | None = None  # checkpoints that are committed; None before it was asked
@@ -200,7 +203,7 @@ class Checkpoints:
         by_key = itemgetter(0, 1, 2)
         self._chunks.run(connection, sorted((row for one in seeds for row in one.chunks), key=by_key))
         by_two = itemgetter(0, 1)
-        found = sorted((row for one in seeds for row in one.externals), key=by_two)
+        found = sorted((row for one in seeds for row in one.externals), key=self._externals_order)
         done.update(self._externals.keep(connection, found) or {})
         self._relations.run(connection, sorted((row for one in seeds for row in one.relations), key=by_two))
         self._patterns.run(connection, sorted((row for one in seeds for row in one.patterns), key=by_two))

@@ -25,10 +25,10 @@ class Externals(Protocol):
 
         Returned is what to add to columns of the machine's row, as `sent`, if there is anything.
 
-        `found` is in order of seed and hash; of a site that has another owner by now nothing is in it. The sites of
-        the checkpoint are locked, and no other may be. The transaction may be done again from its start, or not be
-        committed: an effect outside of the database happens once at least, and perhaps for pages that are asked for
-        again.
+        `found` is in order of seed and hash, in SQLite of hash alone; of a site that has another owner by now nothing
+        is in it. The sites of the checkpoint are locked, and no other may be. The transaction may be done again from
+        its start, or not be committed: an effect outside of the database happens once at least, and perhaps for pages
+        that are asked for again.
         """
 
     def become_seeds(self) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,12 +11,14 @@ from scrawler.errors import StoreError
 from scrawler.model.deltas import Rehoming
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.robots import RobotsRecord
+from scrawler.model.rows import ExternalRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.candidates import Candidates
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database, open_database
+from scrawler.store.externals import AsCandidates
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
 from scrawler.store.pages import Pages
@@ -104,6 +107,35 @@ def test_candidates_add_up(database: Database) -> None:
     assert [one.times for one in Candidates(database).merged()] == [7, 7, 7]
     with database.read() as connection:
         assert set(connection.exec_driver_sql("SELECT depth FROM candidate").scalars()) == {3}
+
+
+class Noting(AsCandidates):
+    """Notes in which order rows come."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.came: list[ExternalRow] = []
+
+    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> Mapping[str, int] | None:
+        self.came = list(found)
+        return super().keep(connection, found)
+
+
+def test_external_urls_are_written_in_the_order_of_the_index_that_suits_the_database(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/")
+    worker = Worker.of(database)
+    noting = Noting(database)
+    deltas = []
+    for site in worker.claim():
+        seed = site.seeds[0].id
+        found = tuple(candidate(seed, f"http://x{number}.org/") for number in range(20))
+        deltas.append(site_delta(site, seed_delta(seed, externals=found)))
+    Checkpoints(database, worker.id, noting).commit(deltas)
+    by_hash = sorted(noting.came, key=lambda row: row.url_hash)
+    by_seed = sorted(noting.came)
+    assert len(noting.came) == 40
+    assert noting.came == (by_hash if database.dialect == "sqlite" else by_seed)
+    assert by_hash != by_seed
 
 
 def test_a_delta_with_a_stale_token_is_dropped_alone(database: Database) -> None:
