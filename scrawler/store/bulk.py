@@ -137,9 +137,10 @@ class BulkInsert:
         ]
 
     def _run_prepared(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
+        bound = map(_bound, self._storable(rows), self._python)
         return sum(
             connection.exec_driver_sql(self._texts[len(part)], tuple(chain.from_iterable(part))).rowcount
-            for part in _by_size(list(zip(*self._storable(rows), strict=True)))
+            for part in _by_size(list(zip(*bound, strict=True)))
         )
 
     def _each_once(self, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
@@ -284,6 +285,11 @@ def _storable(values: Sequence[str], limit: int, nul: bool = True) -> Sequence[s
     except UnicodeEncodeError:
         return [value.encode("utf-8", "backslashreplace").decode()[:limit] for value in values]
     return values
+
+
+def _bound(values: Iterable[Any], kind: type) -> Iterable[Any]:
+    """Return the values of a column as sqlite3 binds them soonest: it looks for what adapts each one of bytes."""
+    return map(bytearray, values) if kind is bytes else values
 
 
 def _by_size(rows: list[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
