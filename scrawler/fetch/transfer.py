@@ -20,6 +20,7 @@ _SECURED = (
     b"SSL connection using "  # so libcurl's words begin once a connection is secured: version / cipher suite / ...
 )
 _SERVERS = 10_000  # servers whose protocols are remembered
+_PROXY_KNOWN = 60  # seconds for which the address of a proxy is remembered
 _RECEIVE_BUFFER = 64 * 1024  # bytes that the kernel is asked for at once; libcurl hands them on in pieces of 16 KB
 
 # The symbolic names of libcurl's codes above 91, and of some options, are missing in pycurl.
@@ -352,6 +353,7 @@ def _given_line(name: str, value: str) -> str:
 
 def _proxy_options(proxy: Proxy, user_agent: str, ca_file: str) -> Iterator[tuple[int, object]]:
     yield pycurl.PROXY, proxy.place
+    yield pycurl.DNS_CACHE_TIMEOUT, _PROXY_KNOWN
     yield pycurl.USERAGENT, user_agent  # of CONNECT, which has none of the headers that are for the site
     if proxy.scheme == "https":
         yield pycurl.PROXY_CAINFO, fsencode(ca_file)  # libcurl has none of its own, or one of another system
@@ -375,6 +377,7 @@ def _new_handle(limits: FetchLimits, headers: list[str], ca_file: str) -> pycurl
         (pycurl.HTTP09_ALLOWED, 0),
         (pycurl.HTTPHEADER, headers),
         (pycurl.BUFFERSIZE, _RECEIVE_BUFFER),
+        (pycurl.DNS_CACHE_TIMEOUT, 0),  # hosts are given as addresses: libcurl went through all of them after each page
         (pycurl.CONNECTTIMEOUT_MS, int(limits.connect_timeout * 1000)),
         (pycurl.TIMEOUT_MS, int(limits.timeout * 1000)),
         (pycurl.SSL_VERIFYPEER, int(limits.tls_verify)),
