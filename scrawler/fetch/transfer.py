@@ -385,10 +385,6 @@ def _new_handle(limits: FetchLimits, headers: list[str], ca_file: str) -> pycurl
         (pycurl.CAINFO, fsencode(limits.ca_file or ca_file)),  # pycurl takes no text but ASCII
     ):
         handle.setopt(option, value)
-    if limits.proxy is None:
-        # All is connected to addresses. Remembering those for a minute, libcurl would go through them all after each
-        # transfer: 20,000 sites a minute cost more than their pages do.
-        handle.setopt(pycurl.DNS_CACHE_TIMEOUT, 0)
     if limits.certificate is not None:
         handle.setopt(pycurl.SSLCERT, fsencode(limits.certificate[0]))
         handle.setopt(pycurl.SSLKEY, fsencode(limits.certificate[1]))
