@@ -29,6 +29,19 @@ def test_what_is_left_is_told_of_each_site(database: Database) -> None:
     assert (left.step, left.machines) == (1, 1)
 
 
+def test_response_times_are_those_of_all_pages_of_a_site_whichever_seed_they_are_of(database: Database) -> None:
+    add(database, "http://a.org/", "http://a.org/2")
+    worker = Worker.of(database)
+    [site] = worker.claim(1)
+    first, second = (one.id for one in site.seeds)
+    slow = page(first, "http://a.org/slow", position=0, elapsed_ms=700)
+    fast = [page(second, f"http://a.org/{n}", position=n, elapsed_ms=100) for n in range(3)]
+    worker.commit(site_delta(site, seed_delta(first, pages=(slow,)), seed_delta(second, pages=tuple(fast))))
+    [left] = crawl_left(database).sites
+    assert left.sized.response_ms == 250.0
+    assert [left.sized] == list(Sizes(database).sites())
+
+
 def test_of_many_sites_a_sample_is_read_and_those_in_work_with_the_most_left(database: Database) -> None:
     add(database, *(f"http://s{n}.org/" for n in range(100)))
     worker = Worker.of(database)
