@@ -4,7 +4,7 @@ The newest entries stand in the tail; a full tail becomes a numbered, compressed
 leaves memory once it is durable. What is read next is in memory as well (the buffer), up to as many entries as the
 setting `depth_buffer` says, read back several chunks at a time. So a list of any length needs little memory, and a
 checkpoint writes no more than what is new and the chunk that is not yet full: a whole buffer of 1,024 entries took
-767 us of each checkpoint, one of 128 takes 40.
+767 us of each checkpoint, one of 128 took 40, and one of 64 leaves the database two thirds of the bytes of that.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def test_chunks_are_found_by_position(database: Database) -> None:
     assert found == [[chunks[0]], [chunks[0]], [chunks[1]], [chunks[39]]]
     assert frontier.chunks(one, 0, full + 5, 4 * full - 1) == [*chunks[1:4]]
     assert frontier.chunks(one, 0, 39 * full - 1, 10 * full) == [*chunks[38:]]
-    assert frontier.chunks(one, 0, 0, 5_000) == [*chunks[:39]]
+    assert frontier.chunks(one, 0, 0, 40 * full - 1) == [*chunks[:39]]
     assert frontier.chunks(one, 0, 0, 1_000_000) == [*chunks]
     assert frontier.chunks(one, 0, 40 * full, 100) == []
     assert frontier.chunks(two, 1, 0, 100) == []
