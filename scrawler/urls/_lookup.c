@@ -452,8 +452,10 @@ static int take_elsewhere(PyObject *rules, Elsewhere *e)
         PyErr_SetString(PyExc_TypeError, "rules must be a tuple");
         return -1;
     }
-    return PyArg_ParseTuple(rules, "O!O!O!(nnn)p", &PyTuple_Type, &e->prefixes, &PyDict_Type, &e->aliases, &PyTuple_Type,
-                            &e->marks, &e->segments, &e->repeats, &e->parameters, &e->sorts) ? 0 : -1;
+    PyObject *limits;
+    return PyArg_ParseTuple(rules, "O!O!O!O!p", &PyTuple_Type, &e->prefixes, &PyDict_Type, &e->aliases, &PyTuple_Type,
+                            &e->marks, &PyTuple_Type, &limits, &e->sorts)
+        && PyArg_ParseTuple(limits, "nnn", &e->segments, &e->repeats, &e->parameters) ? 0 : -1;
 }
 
 PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, folder, rules, room, learn, seen): see `lookup.KnownLinks`.");
@@ -461,15 +463,16 @@ PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, folder, rules, room, learn, s
 static PyObject *look_up(Links *k, PyObject *args)
 {
     Page p; /* all but `url`, which is long, is set to zero */
-    PyObject *hrefs, *result = NULL, *folder, *root, *elsewhere, *seen;
+    PyObject *hrefs, *result = NULL, *folder, *root, *rules, *elsewhere, *seen;
     int is_page, is_plain;
     unsigned int folder_number, origin_number;
     memset(&p, 0, offsetof(Page, url));
     memset(p.usual, 0, sizeof p.usual);
     p.good_length = p.above_length = -1;
-    if (!PyArg_ParseTuple(args, "O!p(OOpII)(OnO!O)nOO:look_up", &PyBytes_Type, &hrefs, &is_page, &folder, &root, &is_plain,
-                          &folder_number, &origin_number, &p.refused_types, &p.max_length, &PySet_Type, &p.sure,
-                          &elsewhere, &p.room, &p.learn, &seen))
+    /* Named tuples are parsed apart: within another one the items of these are asked for by a method of Python's. */
+    if (!PyArg_ParseTuple(args, "O!p(OOpII)O!nOO:look_up", &PyBytes_Type, &hrefs, &is_page, &folder, &root, &is_plain,
+                          &folder_number, &origin_number, &PyTuple_Type, &rules, &p.room, &p.learn, &seen)
+        || !PyArg_ParseTuple(rules, "OnO!O", &p.refused_types, &p.max_length, &PySet_Type, &p.sure, &elsewhere))
         return NULL;
     if (elsewhere != Py_None && take_elsewhere(elsewhere, &p.elsewhere) < 0)
         return NULL;

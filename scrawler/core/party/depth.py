@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 
-from scrawler.core.party.entries import Entry, EntryRole, Lines
+from scrawler.core.party.entries import Entry, EntryRole, Lines, opened
 from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneKey, LaneKind, LaneState, lane_key
 from scrawler.model.visits import KnownVisit
 
@@ -206,7 +206,7 @@ class Lane:
         for rows in (self._buffer, self._sealed):
             for number, row in enumerate(rows):
                 if row.first <= index < row.first + row.count:
-                    self._open = Lines(row.first, zlib.decompress(row.data)).part(index)
+                    self._open = opened(row.data, row.first, row.count, index)
                     self._buffer = rows[number:] if rows is self._buffer else [row]
                     return self._open.at(index)
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import Final
 
-from scrawler.archive.gzipping import zlib_stream
+from scrawler.archive.gzipping import from_zlib_stream, zlib_stream
 from scrawler.model.terms import Millis
 from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
@@ -127,6 +127,15 @@ def _with(origin: str, text: bytes) -> bytes:
     return begin[:-1] + whole if whole.startswith(b"/") else whole
 
 
+def _told_before(text: bytes, offset: int) -> _Told:
+    """Return what holds for the entry whose line ends at an offset: what the last line tells that does, and on."""
+    url = text.rfind(b" ", 0, offset) + 1
+    if not url:
+        return _NOTHING_TOLD
+    depth, position, referrer = _told(text[text.rfind(b"\n", 0, url) + 1 : url].decode().split())
+    return depth, position + text.count(b"\n", url, offset) - 1, referrer
+
+
 class Lines:
     """Entries that follow each other in a lane, as the lines of a chunk: it grows at its end, and is read in order.
 
@@ -233,26 +242,6 @@ class Lines:
             self._read()
         return self._shown
 
-    def part(self, index: int) -> Lines:
-        """Return the entry at a position in the lane and those that follow it, as many as are unpacked at a time."""
-        text, begin = self._text, 0
-        for _ in range(index - self.first):
-            begin = text.index(10, begin) + 1
-        end = begin
-        for _ in range(min(_OPENED, self.end - index)):
-            end = text.index(10, end) + 1
-        return Lines(index, bytes(text[begin : end - 1]), self._told_before(begin), self.origin)
-
-    def _told_before(self, offset: int) -> _Told:
-        """Return what holds for the entry whose line ends at an offset: what the last line tells that does, and on."""
-        text = self._text
-        url = text.rfind(b" ", 0, offset) + 1
-        if not url:
-            depth, position, referrer = self._before
-            return depth, position + text.count(b"\n", 0, offset), referrer
-        depth, position, referrer = _told(text[text.rfind(b"\n", 0, url) + 1 : url].decode().split())
-        return depth, position + text.count(b"\n", url, offset) - 1, referrer
-
     def _read(self) -> None:
         text, begin = self._text, self._offset
         end = text.index(10, begin)
@@ -275,3 +264,18 @@ class Lines:
             entry = self.at(index)
             assert entry is not None
             yield entry
+
+
+def opened(chunk: bytes, first: int, count: int, index: int) -> Lines:
+    """Return the entry at a position in the lane and those that follow it, as many as are unpacked at a time.
+
+    `chunk` is what `encode` packed, so many entries from position `first` on.
+    """
+    text = from_zlib_stream(chunk) + b"\n"
+    begin = 0
+    for _ in range(index - first):
+        begin = text.index(10, begin) + 1
+    end = begin
+    for _ in range(min(_OPENED, first + count - index)):
+        end = text.index(10, end) + 1
+    return Lines(index, text[begin : end - 1], _told_before(text, begin))
