@@ -35,8 +35,11 @@ class WaitingRows:
             yield PageRow(*pickle.loads(row))
 
     def add(self, row: PageRow) -> None:
-        """Keep one more row."""
-        self._rows.append(pickle.dumps(tuple(row), _PROTOCOL))
+        """Keep one more row: a copy of its bytes, for pickle cuts them from a buffer of 4 KB.
+
+        Each would leave the rest of that as a hole in the heap, in which the next buffer has no room.
+        """
+        self._rows.append(b"".join((pickle.dumps(tuple(row), _PROTOCOL), b"")))
 
 
 class WaitingExternals:
