@@ -16,7 +16,7 @@ from scrawler.core.party.entries import Entry, EntryRole
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.told import Told
-from scrawler.core.party.waiting_rows import WaitingExternals, WaitingRows
+from scrawler.core.party.waiting_rows import Finding, WaitingExternals, WaitingRows
 from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
@@ -149,7 +149,7 @@ class SeedContext:
         self.told: Told | None = None  # what change lists have told, where the states of its URLs are kept
         self.base: SeedCounts | None = None  # what it had counted when this round began; None: nothing
         self.base_ms = 0  # ... and the time that it had been in work
-        self._externals: dict[str, tuple[int, int, bytes]] = {}  # depth, times and referrer
+        self._externals: dict[str, Finding] = {}
         self._said: _Said | None = None
         self._dirty = True
 
@@ -438,10 +438,10 @@ class SeedContext:
     def note_externals(self, urls: list[str], depth: int) -> None:
         """Note external URLs found on a page of a depth; the next checkpoint hands them to the crawl's `Externals`."""
         known = self._externals
-        new = depth, 1, self.finder  # one object for all that are new
+        new = Finding(depth, 1, self.finder)
         for url in urls:
             before = known.get(url)
-            known[url] = new if before is None else (before[0], before[1] + 1, before[2])
+            known[url] = new if before is None else Finding(before.depth, before.times + 1, before.referrer)
         self.counts.candidates += len(urls)
 
     def add_sitemap_url(self, row: SitemapRow) -> None:

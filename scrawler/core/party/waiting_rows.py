@@ -12,6 +12,8 @@ from typing import Final
 
 from scrawler.model.rows import ExternalRow, PageRow
 from scrawler.model.terms import url_hash
+from scrawler.tuples.classes import NamedTuple
+from scrawler.tuples.quick import quick
 
 _PROTOCOL: Final = 5  # the newest one: nobody else reads these bytes
 
@@ -42,12 +44,24 @@ class WaitingRows:
         self._rows.append(b"".join((pickle.dumps(tuple(row), _PROTOCOL), b"")))
 
 
+@quick
+class Finding(NamedTuple):
+    """Where an external URL was found first, and how often since: one object for all that a page has brought.
+
+    Compiled, a plain tuple of a known length would be made anew for each URL, of 64 bytes.
+    """
+
+    depth: int
+    times: int
+    referrer: bytes
+
+
 class WaitingExternals:
     """Rows of external URLs that a seed's pages have found, each with its depth, times and referrer."""
 
     __slots__ = ("_found", "_seed_id")
 
-    def __init__(self, seed_id: int, found: Mapping[str, tuple[int, int, bytes]]) -> None:
+    def __init__(self, seed_id: int, found: Mapping[str, Finding]) -> None:
         self._seed_id = seed_id
         self._found = found
 
