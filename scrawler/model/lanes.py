@@ -13,7 +13,7 @@ from typing import Final
 
 from scrawler.tuples.classes import NamedTuple
 
-CHUNK_ENTRIES = 64  # a full chunk has so many; those that earlier programs wrote have more
+CHUNK_ENTRIES = 64  # a full chunk has so many; those that earlier programs wrote may have more
 
 
 class LaneKind(Enum):

@@ -161,12 +161,10 @@ class Lines:
         self.first = first  # position in the lane
         self.origin = origin or _origin_of(packed.partition(b"\n")[0].rpartition(b" ")[2].decode())
         packed = _without(self.origin, packed) if packed and self.origin else packed
-        self._text = bytearray(packed)  # each line ends with a newline
+        self._text = bytearray(packed + b"\n" if packed else b"")  # each line ends with a newline
         self._before = before  # of the entry before, which the first line may follow
         self._last: _Told | None = None  # of the last entry, where one was appended
         self._rewind()
-        if packed:
-            self._text += b"\n"
         self.count = self._text.count(b"\n")
 
     def _rewind(self) -> None:
