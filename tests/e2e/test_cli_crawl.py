@@ -166,7 +166,7 @@ def test_seeds_that_are_all_at_private_addresses_get_a_hint(scrawler: Scrawler, 
     public = [flag for flag in CRAWL if flag != "--allow-private"]
     said = scrawler(*public).stderr
     assert "all 7 seeds are at private addresses" in said
-    advice = said.partition("`scrawler run ")[2].partition("`")[0].split()
+    advice = said.partition("the same command again with `")[2].partition("`")[0].split()
     assert advice == ["--allow-private", "--retry", "private-address"]
     assert "seeds completed  7" in scrawler(*public, *advice).stdout
 

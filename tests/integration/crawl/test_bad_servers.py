@@ -171,7 +171,7 @@ def zoo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     try:
         crawl.add(server.url() for server in servers.values())
         run_whole(
-            crawl, profile=request.param, threads=3, seeds_per_thread=20, retries=1, timeout=1.0, max_body=MAX_BODY
+            crawl, profile=request.param, threads=3, seeds_per_thread=20, retries=1, timeout=3.0, max_body=MAX_BODY
         )
         yield Zoo(crawl, servers, request.param)
     finally:

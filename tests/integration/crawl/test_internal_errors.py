@@ -225,7 +225,7 @@ def test_a_header_that_says_when_to_come_back_meets_one(
         (LexborExtractor, "links", ArchiveError),
         (WarcWriter, "write", Poison),
         (Parties, "choose", Poison),
-        (Handover, "changes", Poison),
+        (Handover, "changed", Poison),
     ],
 )
 def test_what_is_no_fault_of_an_answer_ends_the_machine(
