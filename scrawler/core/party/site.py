@@ -36,6 +36,7 @@ from scrawler.revisit.learning import SiteLearning
 from scrawler.tuples.classes import dataclass
 
 LONG_REST = 60.0  # seconds
+_SHORT_REST = 2.0  # seconds; of what a dead machine leaves all may have to rest, which would fill all places
 _MOST_FOLLOWED = 10_000  # so many URLs it follows, those that were pushed last: 1 KB each
 _MOST_ORIGINS = 2_000  # so many a site remembers: with scope `domain` a name server may know as many hosts as it likes
 
@@ -123,6 +124,7 @@ class SiteContext:
     own_rules: CrawlRules | None = None  # where it has settings of its own
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     rest_until: float = 0.0  # machine time before which no host is asked: of what an earlier owner did
+    after_death: bool = False  # whether its last owner died, and may have asked it at last
     pause: float = 0.0  # seconds between two requests, as last applied
     slowest_ms: int = 0  # its slowest answer so far, under whatever owner
     collector: Holder | None = None
@@ -289,7 +291,8 @@ class SiteContext:
         would never give it up.
         """
         rest = max(self.rest_until, *self.health.rests.values()) if self.health.rests else self.rest_until
-        return not self.health.failures and now + LONG_REST < at <= rest
+        long = _SHORT_REST if self.after_death and at <= self.rest_until else LONG_REST
+        return not self.health.failures and now + long < at <= rest
 
     def next_due(self) -> float:
         """Return the latest politeness clock of the site's hosts, machine time."""

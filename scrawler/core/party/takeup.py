@@ -183,6 +183,7 @@ class SiteTaker:
         site.pause = claimed.pause_ms / 1000
         site.visits = claimed.visits
         site.window = claimed.window
+        site.after_death = claimed.after_death
         site.condemned = self._condemned(claimed) or site.condemned
         if self._earlier is not None:  # in later rounds URLs are asked for by what this crawl knows of them
             site.earlier = self._earlier(claimed.key, any(not seed.round for seed in claimed.seeds))

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from scrawler.core.clock import DatabaseClock
+from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import ExactSeen, MemoryBudget
@@ -24,16 +25,22 @@ def make_taker(settings: Settings) -> tuple[SiteTaker, DatabaseClock]:
     return SiteTaker(None, CrawlRules.of(settings), clock, make_seen, UrlAnalyzer), clock  # type: ignore[arg-type]
 
 
+def taken_up(settings: Settings, *, silent_for: int = 0, due_in: int = -HOUR, **known: int | bool) -> SiteContext:
+    """Return a site whose last owner asked nothing in the last `silent_for` milliseconds; see `rest`."""
+    taker, clock = make_taker(settings)
+    now = clock.now()
+    times = {"next_due_at": now + due_in, "silent_since": now - silent_for}
+    claimed = ClaimedSite(1, "a.org", 1, seeds=(), fresh=True, **times, **known)  # type: ignore[arg-type]
+    return taker.take_up(claimed, 1)
+
+
 def rest(settings: Settings, *, silent_for: int = 0, due_in: int = -HOUR, **known: int | bool) -> tuple[float, float]:
     """Return the seconds for which a site rests, at least and at most.
 
     Its last owner asked nothing in the last `silent_for` milliseconds, and left it alone for the next `due_in`.
     """
-    taker, clock = make_taker(settings)
-    before, now = time.monotonic(), clock.now()
-    times = {"next_due_at": now + due_in, "silent_since": now - silent_for}
-    claimed = ClaimedSite(1, "a.org", 1, seeds=(), fresh=True, **times, **known)  # type: ignore[arg-type]
-    until = taker.take_up(claimed, 1).rest_until
+    before = time.monotonic()
+    until = taken_up(settings, silent_for=silent_for, due_in=due_in, **known).rest_until
     return until - time.monotonic(), until - before
 
 
@@ -73,6 +80,23 @@ def test_no_site_rests_longer_than_anything_can_ask_for(
 ) -> None:
     least, most = rest(Settings(**settings), due_in=due_in, **known)  # type: ignore[arg-type]
     assert least <= seconds <= most + 0.01
+
+
+@pytest.mark.parametrize(
+    ("known", "gives_up"),
+    [
+        ({"after_death": True}, True),  # it has never answered, and rests as long as an answer may take
+        ({"after_death": True, "slowest_ms": 700}, False),
+        ({"due_in": 32_000}, False),
+        ({"due_in": 90_000}, True),
+    ],
+)
+def test_what_a_dead_machine_left_keeps_no_place_while_it_rests(known: dict[str, int], gives_up: bool) -> None:
+    """A crawl that was killed has thousands of ready sites behind those that it had just begun."""
+    site = taken_up(Settings(delay=0.5, timeout=30), **known)
+    assert site.rests_long(site.rest_until, time.monotonic()) is gives_up
+    site.health.rests["a.org"] = site.rest_until + 30  # a server asks for time, later
+    assert site.rests_long(site.rest_until + 30, site.rest_until) is False
 
 
 def test_a_site_that_was_given_back_need_not_wait_for_answers() -> None:
