@@ -42,14 +42,20 @@ ALIASES = WebSpec(seed=5, sites=15, mean_pages=6, page_bytes=300, alias_every=3)
 SLOW = WebSpec(seed=7, sites=24, mean_pages=10, page_bytes=300, links=8)
 
 
-def served(spec: WebSpec, seeds: int) -> SynthServer:
-    """Serve a web at a port by which each of three agents has a part of it: sites are named after the port as well."""
+def served(spec: WebSpec, seeds: int, alone: int = 0) -> SynthServer:
+    """Serve a web at a port by which each of three agents has a part of it: sites are named after the port as well.
+
+    `b` finds so many pages of its own `alone`, from its own seeds, whatever it hears of others.
+    """
     view = View(dict.fromkeys("abc", 1))
     while True:
         port = free_port()
         web = SyntheticWeb(spec, port)
-        owners = Counter(view.owner(site_key(url, Scope.HOST)) for url in reachable(web, web.seeds()[:seeds]))
-        if len(owners) == len(view.weights) and min(owners.values()) >= FEWEST:
+        given = web.seeds()[:seeds]
+        owners = Counter(view.owner(site_key(url, Scope.HOST)) for url in reachable(web, given))
+        own = [party(web, seed).pages for seed in given if view.owner(site_key(seed, Scope.HOST)) == "b"]
+        is_enough = len(owners) == len(view.weights) and min(owners.values()) >= FEWEST
+        if is_enough and len(set().union(*own)) >= alone:
             return SynthServer(spec, port)
 
 
@@ -321,7 +327,7 @@ def test_a_network_that_was_split_loses_nothing(agents: Agents, dead: float) -> 
         cut_off.set()
         split.heal()
 
-    with served(SLOW, 6) as server, ExitStack() as stack:
+    with served(SLOW, 6, alone=8) as server, ExitStack() as stack:
         split = _Split(agents, stack)
         seeds = server.web.seeds()[:6]
         expected = reachable(server.web, seeds)
