@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.freshness import Arm, Web, run, theory
+from experiments.lab.collection import Arm, Web, run, theory
 from scrawler.revisit.schedule import Policy
 from scrawler.synthweb.spec import WebSpec
 
