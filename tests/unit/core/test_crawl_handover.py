@@ -179,6 +179,7 @@ def test_what_a_server_has_asked_for_and_what_is_much_does_not_wait() -> None:
 
 def test_of_all_sites_no_more_than_so_many_answers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "MOST_ANSWERS", 50)
+    monkeypatch.setattr(handover, "_ANSWERS_AT_ONCE", 20)
     desk = Desk()
     sites = [desk.site() for _ in range(10)]
     waiting, at_once = 0, []
@@ -190,9 +191,25 @@ def test_of_all_sites_no_more_than_so_many_answers_wait(monkeypatch: pytest.Monk
             at_once.append(desk.saved())
         waiting = max(waiting, sum(site.unsaved for site in sites))
     assert waiting <= 50
-    assert len(at_once) > 10
-    assert all(len(saved) == 1 for saved in at_once), "no more than it takes, the oldest first"
-    assert at_once[:3] == [[1], [2], [3]]
+    assert len(at_once) == 7
+    assert at_once[:3] == [[1, 2, 3, 4], [5, 6, 7], [8, 9, 10]], "together, the oldest first"
+
+
+def test_many_answers_are_handed_over_in_parts_that_are_committed_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 200 sites, 100 would be handed over every 7.5 s; that is done in parts, each as long after the last one."""
+    monkeypatch.setattr(handover, "_ANSWERS_AT_ONCE", 80)
+    desk = Desk()
+    for _ in range(200):
+        site = desk.site()
+        for _ in range(4):
+            desk.answer(site, 100.0)
+    desk.handover.checkpoint(100.01)
+    assert desk.saved() == list(range(1, 21))
+    assert desk.handover.next_at == pytest.approx(101.51)
+    desk.handover.checkpoint(101.51)
+    assert len(desk.saved()) == 20
+    desk.handover.checkpoint(114.9)
+    assert len(desk.saved()) == 160, "however many answers they have: they are old"
 
 
 def test_a_page_that_is_listed_in_part_waits_for_its_end_and_holds_up_no_other() -> None:
