@@ -90,7 +90,7 @@ class Checkpointer(threading.Thread):
             self._deltas.append(delta)
             self._rows += _weight(delta)
             # The thread finds all else when it wakes by itself: woken for each delta, it made half of all switches.
-            if due_at < self._due_at or self._rows >= self._room / 4:
+            if due_at < self._due_at or self._are_many:
                 self._due_at = min(self._due_at, due_at)
                 self._changed.notify()
 
@@ -158,7 +158,12 @@ class Checkpointer(threading.Thread):
     def _is_due(self) -> bool:
         if not self._deltas:
             return False
-        return self._alone or self._rows >= self._room / 4 or self._due_at <= time.monotonic()
+        return self._alone or self._are_many or self._due_at <= time.monotonic()
+
+    @property
+    def _are_many(self) -> bool:
+        """Whether so many rows wait that they need no company."""
+        return self._rows >= self._room / 4
 
     def _taken(self) -> tuple[list[SiteDelta], deque[Callable[[], None]]]:
         """Return what is to be done now; what has nothing to do with deltas that wait lets them wait on."""

@@ -72,8 +72,9 @@ class Crew:
         """Drop the sites whose lease was lost; let collectors that waited for room go on."""
         with self.turn:
             for collector in self.every:
-                for site in [site for site in collector.sites.values() if site.id in lost]:
-                    collector.drop(site)
+                for site_id in lost:
+                    if (site := collector.sites.get(site_id)) is not None:
+                        collector.drop(site)
                 if was_full:
                     collector.unblocked()
             if lost or was_full:
