@@ -11,7 +11,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from scrawler.store.migrations import newest_version
-from scrawler.store.tables import is_of, metadata, set_options
+from scrawler.store.tables import is_of, metadata, set_options, statistics_of
 
 DIALECTS = ("mysql", "postgresql", "sqlite")
 CLOCK = {
@@ -26,6 +26,12 @@ _HEAD = """\
 -- One database holds one crawl. Times are UTC milliseconds. URLs compare byte for byte; *_hash is BLAKE2b, 16 bytes.
 -- There are no foreign keys: all rows of a site are written by the one machine that owns it, fenced by site.token.
 """
+_TOLD = """
+-- How many rows have the same values in the columns of an index: without it, SQLite would not go through parts.
+ANALYZE sqlite_schema;
+{rows}ANALYZE sqlite_schema;
+"""
+_TOLD_ROW = "INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('{table}', '{index}', '{statistics}');\n"
 _TAIL = "\nINSERT INTO schema_version (version, applied_at) VALUES ({version}, {clock});\n"
 
 
@@ -40,7 +46,18 @@ def render_schema(dialect: str) -> str:
     """Return the SQL text that gives an empty database of `dialect`, one of DIALECTS, the newest schema."""
     version = newest_version(dialect)
     tables = [_render_table(table, dialect_of(dialect)) for table in metadata.tables.values()]
-    return _HEAD.format(name=_NAMES[dialect]) + "".join(tables) + _TAIL.format(version=version, clock=CLOCK[dialect])
+    tail = _TAIL.format(version=version, clock=CLOCK[dialect])
+    told = _render_statistics() if dialect == "sqlite" else ""
+    return _HEAD.format(name=_NAMES[dialect]) + "".join(tables) + told + tail
+
+
+def _render_statistics() -> str:
+    rows = [
+        _TOLD_ROW.format(table=table.name, index=index, statistics=statistics)
+        for table in metadata.tables.values()
+        for index, statistics in statistics_of(table)
+    ]
+    return _TOLD.format(rows="".join(rows))
 
 
 def _render_table(table: Table, dialect: Dialect) -> str:

@@ -208,7 +208,7 @@ CREATE TABLE page (
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX page_seed ON page (seed_id);
-CREATE INDEX page_url_hash ON page (url_hash);
+CREATE INDEX page_url_hash_in_parts ON page (id / 262144, url_hash);
 CREATE INDEX page_warc_file ON page (warc_file, warc_offset);
 
 CREATE TABLE url_state (
@@ -701,5 +701,11 @@ CREATE TABLE listener (
     stopped_at INTEGER DEFAULT 0 NOT NULL,  -- 0: it has not stopped in order
     PRIMARY KEY (id)
 ) STRICT;
+
+-- How many rows have the same values in the columns of an index: without it, SQLite would not go through parts.
+ANALYZE sqlite_schema;
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_seed', '1048576 200');
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_url_hash_in_parts', '1048576 262144 1');
+ANALYZE sqlite_schema;
 
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

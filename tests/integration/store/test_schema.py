@@ -22,7 +22,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.migrations import migration_texts, schema_text, statements
 from scrawler.store.partitions import Partition
-from scrawler.store.tables import metadata, set_options
+from scrawler.store.tables import metadata, set_options, statistics_of
 from scrawler.store.upgrade import upgrade_database
 from tests.limits import HANGS
 from tests.stored import BEFORE, NEWEST, SCHEMAS, dialect_of, load_schema, newer_than, on_engines_with_them
@@ -33,9 +33,11 @@ _OF_SQLITE = {  # in a statement each, where reflection asks five times a table
     "indexes": 'SELECT m.name, l.name, l."unique", l.origin, l.partial, i.seqno, i.name'
     " FROM sqlite_master AS m, pragma_index_list(m.name) AS l, pragma_index_info(l.name) AS i"
     " WHERE m.type = 'table' ORDER BY 1, 2, 6",
+    "expressions": "SELECT name, trim(sql, char(10)) FROM sqlite_master WHERE sql LIKE '% / %' ORDER BY 1",
     "foreign keys": "SELECT m.name, f.* FROM sqlite_master AS m, pragma_foreign_key_list(m.name) AS f ORDER BY 1, 2, 3",
     "options": "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main' ORDER BY 1",
 }
+_STATISTICS = "SELECT tbl, idx, stat FROM sqlite_stat1 ORDER BY 1, 2"
 
 
 def _described(url: str) -> dict[str, Any]:
@@ -117,6 +119,9 @@ def test_files_migrations_and_tables_agree(database_url: str) -> None:
     for table in metadata.tables.values():
         set_options(table, engine.dialect.name)
     metadata.create_all(engine)
+    if engine.dialect.name == "sqlite":
+        with engine.begin() as connection:
+            connection.exec_driver_sql("ANALYZE sqlite_schema")  # makes the table of statistics
     engine.dispose()
     tables = _described(database_url)
     _empty(database_url)
@@ -133,6 +138,16 @@ def test_files_migrations_and_tables_agree(database_url: str) -> None:
     assert file == tables
     assert migrations == tables
     assert made == tables
+
+
+def test_sqlite_is_told_of_its_indexes_by_schema_and_migrations(tmp_path: Path) -> None:
+    told = [(table.name, *one) for table in metadata.tables.values() for one in statistics_of(table)]
+    assert ("page", "page_url_hash_in_parts") in [one[:2] for one in told]
+    for texts in ([schema_text("sqlite")], list(migration_texts("sqlite").values())):
+        path = tmp_path / f"{len(texts)}.db"
+        _load(f"sqlite:///{path}", *texts)
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute(_STATISTICS).fetchall() == sorted(told)
 
 
 def test_a_schema_loaded_by_hand_is_taken_as_it_is(database_url: str) -> None:

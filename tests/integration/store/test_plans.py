@@ -1,0 +1,88 @@
+"""How SQLite finds pages: by an index, however many there are. It plans alike for none and for millions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from scrawler.model.results import Result
+from scrawler.model.terms import url_hash
+from scrawler.store.changes import Changes
+from scrawler.store.committed import pages_of
+from scrawler.store.engine import Database, open_database
+from scrawler.store.frontier import Frontier
+from scrawler.store.page_lists import Last, PageFilter, PageLists
+from scrawler.store.sizes import Sizes
+from scrawler.store.traces import Traces
+from scrawler.store.upgrade import upgrade_database
+from tests.integration.store.crawling import add
+from tests.stored import load_schema
+
+HASHES = [url_hash("http://a.org/"), url_hash("http://b.org/")]
+IN_PARTS = "USING INDEX page_url_hash_in_parts (ANY(<expr>) AND url_hash=?"
+
+
+@contextmanager
+def _plans() -> Iterator[list[str]]:
+    """Note how SQLite goes through tables for all that is asked meanwhile."""
+    steps: list[str] = []
+
+    def note(connection: Any, _cursor: Any, statement: str, parameters: Any, *_: object) -> None:
+        cursor = connection.connection.dbapi_connection.cursor()
+        steps.extend(row[3] for row in cursor.execute(f"EXPLAIN QUERY PLAN {statement}", parameters))
+
+    event.listen(Engine, "after_cursor_execute", note)
+    try:
+        yield steps
+    finally:
+        event.remove(Engine, "after_cursor_execute", note)
+
+
+@pytest.fixture(params=["new", "upgraded"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    if request.param == "upgraded":
+        load_schema(5, url)
+        upgrade_database(url)
+    database = open_database(url)
+    yield database
+    database.close()
+
+
+def test_pages_are_found_by_the_hashes_of_their_urls(opened: Database) -> None:
+    traces = Traces(opened)
+    asks = [
+        lambda: traces.pages(HASHES),
+        lambda: traces.originals(HASHES, b"digest"),
+        lambda: traces.urls(HASHES),
+        lambda: pages_of(opened, HASHES),
+        lambda: Frontier(opened).fetched(HASHES[0]),
+        lambda: Frontier(opened).own_page(1, HASHES[0]),
+        lambda: Changes(opened).visits(HASHES),
+        lambda: list(PageLists(opened).all(PageFilter(url_hashes=tuple(HASHES)))),
+    ]
+    for ask in asks:
+        with _plans() as steps:
+            ask()
+        assert any(IN_PARTS in step for step in steps), steps
+        assert not any(step.startswith("SCAN page") for step in steps)
+
+
+def test_later_visits_of_a_page_are_found_among_those_of_its_url_not_of_its_seed(opened: Database) -> None:
+    """Each of 100,000 pages of a seed would go through all of them."""
+    wanted = PageFilter(results=(Result.FETCHED.value,), last=Last.STANDING)
+    with _plans() as steps:
+        list(PageLists(opened).all(wanted))
+    assert {step for step in steps if step.startswith("SEARCH later")} == {f"SEARCH later {IN_PARTS})"}
+
+
+def test_pages_of_some_sites_are_found_by_their_seeds(opened: Database) -> None:
+    add(opened, "http://a.org/")
+    with _plans() as steps:
+        list(Sizes(opened).sites())
+    assert any(step.startswith("SEARCH page USING INDEX page_seed (seed_id=?") for step in steps), steps
