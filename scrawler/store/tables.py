@@ -62,7 +62,7 @@ class _MediumText(Text):
     __visit_name__ = "MEDIUMTEXT"
 
 
-PART = 262_144  # rows of an index that is kept in parts; with fewer, new rows cost less, and look-ups more
+_PART = 262_144  # rows of an index that is kept in parts; with fewer, new rows cost less, and look-ups more
 _USUAL_ROWS = 1_048_576  # what SQLite takes for the rows of a table of which it knows nothing
 
 # One object for all columns of a kind: to make hundreds of them would take a while at each command's start.
@@ -158,8 +158,8 @@ def set_options(table: Table, dialect: str) -> None:
 def statistics_of(table: Table) -> list[tuple[str, str]]:
     """Return what SQLite is told of a table's indexes, by their names, in the words of its table sqlite_stat1.
 
-    It never counts for itself here. With no number it reads all rows where the first column of an index is not asked
-    for, be it that there are few parts; and it reads all pages of a seed to find those of one URL.
+    Nobody lets it count them. Untold, it does not go from part to part of an index, but reads the whole table; and it
+    looks for the pages of a URL among all those of a seed.
     """
     told = {str(index.name): index.info["statistics"] for index in table.indexes if "statistics" in index.info}
     return sorted(told.items())
@@ -192,15 +192,15 @@ def _index(name: str, *columns: str, rows: int = 0) -> tuple[Index, Index]:
 
 
 def _index_in_parts(name: str, column: str) -> tuple[Index, Index]:
-    """Make an index of hashes. On SQLite each PART of rows, in the order of their ids, has one of its own.
+    """Make an index of hashes. On SQLite each _PART of rows, in the order of their ids, has one of its own.
 
     A hash stands anywhere in an index. Where that was one of 2,000,000 rows, each new row was another 4 KiB to be read
     and written: a page row took 21 us, and 12 in parts. A look-up goes through all parts (see `statistics_of`).
     """
     whole = Index(name, column, info={"only": ("mysql", "postgresql")}).ddl_if(callable_=_if_of)
-    statistics = f"{_USUAL_ROWS} {PART} 1"
+    statistics = f"{_USUAL_ROWS} {_PART} 1"
     info = {"only": ("sqlite",), "statistics": statistics}
-    in_parts = Index(f"{name}_in_parts", text(f"id / {PART}"), column, info=info).ddl_if(callable_=_if_of)
+    in_parts = Index(f"{name}_in_parts", text(f"id / {_PART}"), column, info=info).ddl_if(callable_=_if_of)
     return whole, in_parts
 
 
