@@ -18,6 +18,7 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
+from scrawler.store.tables import PART
 
 _BEGAN = 1_700_000_000_000  # milliseconds since 1970
 _AT_ONCE = 50_000  # rows of a transaction
@@ -71,6 +72,7 @@ def fill(file: Path, size: Size) -> None:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA cache_size = -262144")
         indexes = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql > ''").fetchall()
+        told = connection.execute("SELECT tbl, idx, stat FROM sqlite_stat1").fetchall()
         for name, _ in indexes:  # made at the end they are sorted once; row by row they would take most of the time
             connection.execute(f"DROP INDEX {name}")
         _insert(connection, "site", _sites(size))
@@ -80,6 +82,7 @@ def fill(file: Path, size: Size) -> None:
         _insert(connection, "page", _pages(size, chance))
         for _, text in indexes:
             connection.execute(text)
+        connection.executemany("INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", told)  # it went with the indexes
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -169,6 +172,7 @@ def _candidates(size: Size) -> Iterator[dict[str, Any]]:
                 "depth": 1,
                 "count": 1 + number % 7,
                 "promoted": found[url],
+                "part": number * size.pages // size.seeds // PART,
             }
 
 

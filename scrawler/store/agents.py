@@ -13,7 +13,7 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from scrawler.model.claims import ClaimedSite, SiteState
 from scrawler.model.deltas import SeedDelta
@@ -27,6 +27,7 @@ from scrawler.store.checkpoints import Checkpoints, take_out
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import Externals
+from scrawler.store.hash_ranges import HashRanges
 from scrawler.store.inboxes import Inboxes, Lone, exchanged
 from scrawler.store.outbox import SENT, Outbox
 from scrawler.store.partitions import Partition
@@ -217,45 +218,35 @@ class Mail:
 
         Whoever owned them has perhaps taken it with him; a site lists what it knows already no second time.
         """
-        key = (b"", 0)
-        seen: set[bytes] = set()
-        while True:
-            rows, key_after = self._sent_after(key)
+        for rows in self._all_sent():
             new: dict[bytes, dict[str, Any]] = {}
             for row in rows:
-                hashed = bytes(row.url_hash)
-                if hashed in seen or not has_moved(self.key_of(row.url)):
+                if not has_moved(self.key_of(row.url)):
                     continue
+                hashed = bytes(row.url_hash)
                 depth = row.base_depth + row.depth + 1
                 if hashed not in new or depth < new[hashed]["depth"]:
                     new[hashed] = {
                         **{"key_hash": url_hash(self.key_of(row.url)), "url": row.url, "seed_id": row.seed_id},
                         **{"depth": depth, "hops": row.hops + 1, "referrer": bytes(row.referrer)},
                     }
-            seen = {bytes(rows[-1].url_hash)} if rows else set()  # rows are in the order of hashes
             if new:
                 self._database.retrying(partial(self._send, rows=[*new.values()]))
             yield len(new)
-            if len(rows) < _PAGE:
-                return
-            key = key_after
 
-    def _sent_after(self, key: tuple[bytes, int]) -> tuple[Sequence[AnyRow], tuple[bytes, int]]:
+    def _all_sent(self) -> Iterator[Sequence[AnyRow]]:
+        """Yield what was sent, some at a time, all that seeds have found of one URL together."""
         columns = (
             *(candidate.c.seed_id, candidate.c.url_hash, candidate.c.url, candidate.c.depth, candidate.c.referrer),
             *(seed.c.base_depth, seed.c.hops),
         )
-        hashed, seed_id = key
-        beyond = or_(candidate.c.url_hash > hashed, and_(candidate.c.url_hash == hashed, candidate.c.seed_id > seed_id))
-        query = (
-            select(*columns)
-            .join(seed, seed.c.id == candidate.c.seed_id)
-            .where(candidate.c.promoted == SENT, beyond)
-            .order_by(candidate.c.url_hash, candidate.c.seed_id)
-            .limit(_PAGE)
-        )
-        rows = self._database.rows(query)
-        return rows, (bytes(rows[-1].url_hash), rows[-1].seed_id) if rows else key
+        query = select(*columns).join(seed, seed.c.id == candidate.c.seed_id).where(candidate.c.promoted == SENT)
+        ranges = HashRanges(b"", _PAGE)
+        while not ranges.over:
+            within = query.where(*ranges.hold(candidate.c.url_hash))
+            rows = self._database.rows(within.order_by(candidate.c.url_hash, candidate.c.seed_id))
+            ranges.go_on(len(rows))
+            yield rows
 
     def _send(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         connection.execute(insert(inbox), rows)

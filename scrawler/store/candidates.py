@@ -7,11 +7,12 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, cast, literal, select, true, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, cast, literal, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model.terms import url_hash as hash_of
 from scrawler.store.engine import Database, plain_rows
+from scrawler.store.hash_ranges import HashRanges
 from scrawler.store.rows import AnySelect, greatest_bytes, sliced
 from scrawler.store.tables import candidate, seed
 from scrawler.tuples.classes import NamedTuple
@@ -90,24 +91,27 @@ class Candidates:
             yield from map(CandidateView._make, rows)
 
     def _ranges(self, query: Callable[[Connection], AnySelect], after: bytes) -> Iterator[Sequence[tuple[Any, ...]]]:
-        """Yield what a query finds, range by range of the index: a LIMIT on groups would make MariaDB form them all."""
-        hashes = select(candidate.c.url_hash).where(candidate.c.promoted == 0).distinct()
-        hashes = hashes.order_by(candidate.c.url_hash).limit(_MERGED)
+        """Yield what a query finds, range by range of the hashes: all of it at once might not fit into memory."""
+        ranges = HashRanges(after, _MERGED)
 
-        def work(connection: Connection) -> tuple[bytes, Sequence[tuple[Any, ...]]]:
-            above = candidate.c.url_hash > after if after else true()
-            part = hashes.where(above).subquery()
-            last = connection.scalar(select(greatest_bytes(part.c.url_hash)))
-            if last is None:
-                return b"", []
-            within = query(connection).where(above, candidate.c.url_hash <= last).order_by(candidate.c.url_hash)
-            return last, plain_rows(connection, within)
+        def work(connection: Connection) -> tuple[int, Sequence[tuple[Any, ...]]]:
+            while not ranges.fits(found := _number(connection, ranges)):
+                pass  # it is narrower now
+            if not found:
+                return 0, []
+            within = query(connection).where(*ranges.hold(candidate.c.url_hash))
+            return found, plain_rows(connection, within.order_by(candidate.c.url_hash))
 
-        while True:
-            after, rows = self._database.reading(work)
-            if not after:
-                return
+        while not ranges.over:
+            found, rows = self._database.reading(work)
+            ranges.go_on(found)
             yield rows
+
+
+def _number(connection: Connection, ranges: HashRanges) -> int:
+    """Return how many hashes of candidates a range has."""
+    within = candidate.c.promoted == 0, *ranges.hold(candidate.c.url_hash)
+    return connection.execute(select(sql.count(candidate.c.url_hash.distinct())).where(*within)).scalar_one()
 
 
 class _Alike(NamedTuple):

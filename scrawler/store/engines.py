@@ -187,8 +187,11 @@ def _sqlite_engine(target: URL, create: bool, patience: float, cache: int) -> En
             "synchronous = NORMAL",  # with a WAL a killed process loses nothing
             "case_sensitive_like = ON",  # LIKE is as on MySQL with a binary collation
             f"cache_size = -{cache}",  # at most, taken as needed
-            # Rows with hashes as keys touch pages all over the file: written late, each is written fewer times.
+            # Rows with hashes as keys touch pages all over the file: written late, each is written fewer times. What a
+            # commit changes is written at its end, as far as it fits in there: a page that is written before that is
+            # read again, and all that was written after it as well, for its place in the sums of the WAL.
             "wal_autocheckpoint = 16000",  # in pages of 4 KiB
+            "cache_spill = 8192",  # in such pages, beyond the size of the cache
         ):
             connection.execute(f"PRAGMA {pragma}").close()
 

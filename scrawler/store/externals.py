@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
+from sqlalchemy import func as sql
 
 from scrawler.model.rows import ExternalRow
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
-from scrawler.store.tables import candidate
+from scrawler.store.tables import PART, candidate, page
 
 
 class Externals(Protocol):
@@ -40,13 +41,23 @@ class AsCandidates:
 
     def __init__(self, database: Database) -> None:
         """Work on `database`."""
-        self._rows = BulkInsert.adding(candidate, ExternalRow._fields, database.compiler, "count")
+        self._rows = BulkInsert.adding(candidate, (*ExternalRow._fields, "part"), database.compiler, "count")
 
     def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> Mapping[str, int] | None:
         """Count each URL for the seed that found it."""
-        self._rows.run(connection, found)
+        if found:
+            part = newest_part(connection)
+            self._rows.run(connection, [(*row, part) for row in found])
         return None
 
     def become_seeds(self) -> int:
         """Leave the choice to people."""
         return 0
+
+
+def newest_part(connection: Connection) -> int:
+    """Return in which part of the index of hashes new candidates stand, as `candidate.part`."""
+    if connection.dialect.name != "sqlite":
+        return 0
+    newest: int | None = connection.scalar(select(sql.max(page.c.id)))
+    return (newest or 0) // PART

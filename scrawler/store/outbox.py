@@ -23,7 +23,7 @@ from scrawler.model.terms import url_hash
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
-from scrawler.store.externals import AsCandidates
+from scrawler.store.externals import AsCandidates, newest_part
 from scrawler.store.outboxes import owners
 from scrawler.store.rows import sliced
 from scrawler.store.tables import candidate, inbox, outbox, seed
@@ -32,7 +32,7 @@ from scrawler.urls.scope import site_key
 
 KEPT, PROMOTED, SENT, FOR_GUESTS = 0, 1, 2, 3  # values of candidate.promoted
 
-_CANDIDATE = ("seed_id", "url_hash", "url", "depth", "count", "promoted", "referrer")
+_CANDIDATE = ("seed_id", "url_hash", "url", "depth", "count", "promoted", "referrer", "part")
 _SENT = ("key_hash", "url", "depth", "hops", "seed_id", "referrer")
 _INBOX = (*_SENT, "guest")
 _OUTBOX = ("machine_id", *_SENT)
@@ -59,6 +59,7 @@ class _Known(NamedTuple):
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody wants here
     depth: int
     promoted: int
+    part: int
 
 
 class _Finder(NamedTuple):
@@ -95,12 +96,12 @@ class Outbox:
         if not found:
             return 0
         finders = _finders(connection, {row.seed_id for row in found})
-        known = _known(connection, found)
-        candidates: dict[tuple[int, bytes], tuple[int, bytes, str, int, int, int, bytes]] = {}
+        known, part = _known(connection, found), newest_part(connection)
+        candidates: dict[tuple[int, bytes], tuple[int, bytes, str, int, int, int, bytes, int]] = {}
         sent: list[_SentRow] = []
         for row in found:
             key = row.seed_id, row.url_hash
-            before = known.get(key, _Known(0, row.depth, KEPT))
+            before = known.get(key, _Known(0, row.depth, KEPT, part))
             finder = finders[row.seed_id]
             depth = finder.base_depth + row.depth + 1
             is_news = before.promoted == KEPT or (before.promoted == self._mark and row.depth < before.depth)
@@ -110,8 +111,8 @@ class Outbox:
                 key_hash = self._key_hash(row.url)
                 sent.append((key_hash, row.url, depth, finder.hops + 1, row.seed_id, row.referrer))
             nearest = min(before.depth, row.depth)
-            known[key] = _Known(before.count + row.count, nearest, promoted)
-            candidates[key] = (*key, row.url, nearest, before.count + row.count, promoted, row.referrer)
+            known[key] = now = _Known(before.count + row.count, nearest, promoted, before.part)
+            candidates[key] = (*key, row.url, now.depth, now.count, now.promoted, row.referrer, now.part)
         self._candidates.run(connection, [*candidates.values()])
         self._put(connection, sent)
         return len(sent)
@@ -168,7 +169,7 @@ def _known(connection: Connection, found: Sequence[ExternalRow]) -> dict[tuple[i
     key = tuple_(candidate.c.seed_id, candidate.c.url_hash)
     columns = (
         *(candidate.c.seed_id, candidate.c.url_hash),
-        *(candidate.c.count, candidate.c.depth, candidate.c.promoted),
+        *(candidate.c.count, candidate.c.depth, candidate.c.promoted, candidate.c.part),
     )
     known: dict[tuple[int, bytes], _Known] = {}
     for part in sliced(sorted({(row.seed_id, row.url_hash) for row in found}), _LOOKED_UP):

@@ -196,15 +196,26 @@ class Reports:
 
     def links_to_seeds(self) -> tuple[int, int]:
         """Return how many links to seeds' own URLs were found, and from how many seeds' parties."""
-        # Nearly all candidates that are promoted are seeds now: these are read, and looked up. Of the others hardly any
-        # is one: by an outer join, with one value of `promoted`, both databases look each seed up in the index.
-        columns = (candidate.c.count.label("times"), candidate.c.seed_id)
-        same = candidate.c.url_hash == seed.c.url_hash
-        promoted = select(*columns).select_from(candidate).join(seed, same).where(candidate.c.promoted > 0)
-        others = select(*columns).select_from(seed).outerjoin(candidate, and_(candidate.c.promoted == 0, same))
-        found = union_all(promoted, others).subquery()
+        if self._database.dialect == "sqlite" and self._fewer_candidates():
+            found = _those_of_seeds().subquery()
+        else:
+            # Nearly all candidates that are promoted are seeds now: these are read, and looked up. Of the others hardly
+            # any is one: by an outer join, with one value of `promoted`, databases look each seed up in the index.
+            columns = (candidate.c.count.label("times"), candidate.c.seed_id)
+            same = candidate.c.url_hash == seed.c.url_hash
+            promoted = select(*columns).select_from(candidate).join(seed, same).where(candidate.c.promoted > 0)
+            others = select(*columns).select_from(seed).outerjoin(candidate, and_(candidate.c.promoted == 0, same))
+            found = union_all(promoted, others).subquery()
         row = self._database.rows(select(sql.sum(found.c.times), sql.count(found.c.seed_id.distinct())))[0]
         return int(row[0] or 0), row[1]
+
+    def _fewer_candidates(self) -> bool:
+        """Tell whether there are fewer candidates than look-ups of seeds in each part of the candidates' index."""
+        parts = select(sql.max(candidate.c.part) + 1).scalar_subquery()
+        candidates = select(sql.count()).select_from(candidate).scalar_subquery()
+        seeds = select(sql.count()).select_from(seed).scalar_subquery()
+        row = self._database.rows(select(candidates < parts * seeds))[0]
+        return bool(row[0])
 
     def links_to_site(self, site_key: str) -> Iterator[tuple[str, int, int]]:
         """Yield URL, times found, and finding seed of candidates whose URL has `site_key` in it; reads them all."""
@@ -262,3 +273,11 @@ class Reports:
 
 def _of_seed(query: Any, column: ColumnElement[int], seed_id: int | None) -> Any:
     return query if seed_id is None else query.where(column == seed_id)
+
+
+def _those_of_seeds() -> AnySelect:
+    """Select the rows of candidates that are seeds: only those are read, all else is in indexes."""
+    key = candidate.alias("key")
+    it = and_(candidate.c.seed_id == key.c.seed_id, candidate.c.url_hash == key.c.url_hash)
+    query = select(candidate.c.count.label("times"), candidate.c.seed_id).select_from(key)
+    return query.join(seed, seed.c.url_hash == key.c.url_hash).join(candidate, it)

@@ -13,6 +13,7 @@ are UTC milliseconds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +30,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TextClause,
     text,
 )
 from sqlalchemy.engine import Dialect
@@ -62,7 +64,7 @@ class _MediumText(Text):
     __visit_name__ = "MEDIUMTEXT"
 
 
-_PART = 262_144  # rows of an index that is kept in parts; with fewer, new rows cost less, and look-ups more
+PART = 262_144  # rows of an index that is kept in parts; with fewer, new rows cost less, and look-ups more
 _USUAL_ROWS = 1_048_576  # what SQLite takes for the rows of a table of which it knows nothing
 
 # One object for all columns of a kind: to make hundreds of them would take a while at each command's start.
@@ -191,16 +193,20 @@ def _index(name: str, *columns: str, rows: int = 0) -> tuple[Index, Index]:
     return plain, with_id
 
 
-def _index_in_parts(name: str, column: str) -> tuple[Index, Index]:
-    """Make an index of hashes. On SQLite each _PART of rows, in the order of their ids, has one of its own.
+def _index_in_parts(
+    name: str, columns: Sequence[str], part: str | TextClause, in_part: Sequence[str], same: str
+) -> tuple[Index, Index]:
+    """Make an index of hashes. On SQLite each PART of rows, in the order in which they came, has one of its own.
 
     A hash stands anywhere in an index. Where that was one of 2,000,000 rows, each new row was another 4 KiB to be read
     and written: a page row took 21 us, and 12 in parts. A look-up goes through all parts (see `statistics_of`).
+
+    `columns` are indexed in other databases. In SQLite `part` tells the number of a row's part, within which `in_part`
+    are; `same` tells how many rows have the same values of the first of them, of the first two, and so on.
     """
-    whole = Index(name, column, info={"only": ("mysql", "postgresql")}).ddl_if(callable_=_if_of)
-    statistics = f"{_USUAL_ROWS} {_PART} 1"
-    info = {"only": ("sqlite",), "statistics": statistics}
-    in_parts = Index(f"{name}_in_parts", text(f"id / {_PART}"), column, info=info).ddl_if(callable_=_if_of)
+    whole = Index(name, *columns, info={"only": ("mysql", "postgresql")}).ddl_if(callable_=_if_of)
+    info = {"only": ("sqlite",), "statistics": f"{_USUAL_ROWS} {PART} {same}"}
+    in_parts = Index(f"{name}_in_parts", part, *in_part, info=info).ddl_if(callable_=_if_of)
     return whole, in_parts
 
 
@@ -432,7 +438,7 @@ page = Table(
     _number("simhash", "of the visible text; 0: not computed", default=0),
     _small("visit", "0: the first to this URL; n: it was visited n times before, each of which has a row", default=0),
     _referrer("url_hash of the page that listed the URL first; empty: none did, or the version before did not say it"),
-    *_index_in_parts("page_url_hash", "url_hash"),
+    *_index_in_parts("page_url_hash", ["url_hash"], text(f"id / {PART}"), ["url_hash"], "1"),
     *_index("page_seed", "seed_id", rows=200),
     Index("page_warc_file", "warc_file", "warc_offset"),
 )
@@ -755,7 +761,10 @@ candidate = Table(
     _number("count", "times found"),
     _small("promoted", "1: made a seed of this crawl; 2: sent to the owner of its site; 3: for guests", default=0),
     _referrer("page.url_hash of the page where it was first found; empty: the version before did not say it"),
-    Index("candidate_url_hash", "promoted", "url_hash"),
+    _small(
+        "part", f"SQLite: its part of the index of hashes; each {PART} pages of the crawl begin the next", default=0
+    ),
+    *_index_in_parts("candidate_url_hash", ["promoted", "url_hash"], "part", ["url_hash", "promoted"], "2 2"),
     **_CLUSTERED,
 )
 

@@ -481,6 +481,7 @@ CREATE TABLE candidate (
     count BIGINT NOT NULL,  -- times found
     promoted INTEGER NOT NULL DEFAULT 0,  -- 1: made a seed of this crawl; 2: sent to the owner of its site; 3: for guests
     referrer VARBINARY(16) NOT NULL DEFAULT x'',  -- page.url_hash of the page where it was first found; empty: the version before did not say it
+    part INTEGER NOT NULL DEFAULT 0,  -- SQLite: its part of the index of hashes; each 262144 pages of the crawl begin the next
     PRIMARY KEY (seed_id, url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
@@ -674,4 +675,4 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
+INSERT INTO schema_version (version, applied_at) VALUES (12, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

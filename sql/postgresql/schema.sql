@@ -482,6 +482,7 @@ CREATE TABLE candidate (
     count BIGINT NOT NULL,  -- times found
     promoted INTEGER DEFAULT 0 NOT NULL,  -- 1: made a seed of this crawl; 2: sent to the owner of its site; 3: for guests
     referrer BYTEA DEFAULT '' NOT NULL,  -- page.url_hash of the page where it was first found; empty: the version before did not say it
+    part INTEGER DEFAULT 0 NOT NULL,  -- SQLite: its part of the index of hashes; each 262144 pages of the crawl begin the next
     PRIMARY KEY (seed_id, url_hash)
 );
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
@@ -675,4 +676,4 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 );
 
-INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));
+INSERT INTO schema_version (version, applied_at) VALUES (12, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));

@@ -503,10 +503,11 @@ CREATE TABLE candidate (
     count INTEGER NOT NULL,  -- times found
     promoted INTEGER DEFAULT 0 NOT NULL,  -- 1: made a seed of this crawl; 2: sent to the owner of its site; 3: for guests
     referrer BLOB DEFAULT x'' NOT NULL,  -- page.url_hash of the page where it was first found; empty: the version before did not say it
+    part INTEGER DEFAULT 0 NOT NULL,  -- SQLite: its part of the index of hashes; each 262144 pages of the crawl begin the next
     PRIMARY KEY (seed_id, url_hash)
 ) WITHOUT ROWID,
  STRICT;
-CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
+CREATE INDEX candidate_url_hash_in_parts ON candidate (part, url_hash, promoted);
 
 CREATE TABLE inbox (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -706,6 +707,7 @@ CREATE TABLE listener (
 ANALYZE sqlite_schema;
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_seed', '1048576 200');
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_url_hash_in_parts', '1048576 262144 1');
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('candidate', 'candidate_url_hash_in_parts', '1048576 262144 2 2');
 ANALYZE sqlite_schema;
 
-INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (12, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

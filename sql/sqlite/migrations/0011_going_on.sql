@@ -236,15 +236,4 @@ CREATE TABLE thinned (
 ) WITHOUT ROWID,
  STRICT;
 
--- Pages by the hashes of their URLs, in parts of 262,144 rows: a new row need not go anywhere among all.
-CREATE INDEX page_url_hash_in_parts ON page (id / 262144, url_hash);
-DROP INDEX IF EXISTS page_url_hash;
-
--- How many rows have the same values in the columns of an index: without it, SQLite would not go through parts.
-ANALYZE sqlite_schema;
-DELETE FROM sqlite_stat1 WHERE tbl = 'page';
-INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_seed', '1048576 200');
-INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_url_hash_in_parts', '1048576 262144 1');
-ANALYZE sqlite_schema;
-
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from sqlalchemy import create_engine, insert, select
+
 from scrawler.model.rows import ExternalRow
 from scrawler.model.terms import url_hash
 from scrawler.store.candidates import Candidates, CandidateView
-from scrawler.store.engine import Database
-from tests.integration.store.crawling import Worker, add, candidate, seed_delta, site_delta
+from scrawler.store.engine import Database, open_database
+from scrawler.store.migrations import migration_texts, statements
+from scrawler.store.tables import PART
+from scrawler.store.tables import candidate as stored
+from scrawler.store.tables import page as stored_page
+from scrawler.store.upgrade import upgrade_database
+from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
+from tests.stored import dialect_of
 
 
 def _found(database: Database) -> tuple[int, int]:
@@ -98,3 +106,42 @@ def test_a_candidate_that_is_a_seed_is_left_out_when_all_hops_are_the_same(datab
     (view,) = Candidates(database).merged()
     assert view == CandidateView(url_hash("http://c.org/"), "http://c.org/", 3, 1, mine, 1)
     assert type(view.times) is int
+
+
+def test_candidates_of_all_parts_are_merged(database: Database) -> None:
+    """In SQLite each so many pages of a crawl begin a part of the index on their hashes."""
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    mine = site.seeds[0].id
+    for number, newest in enumerate((0, PART - 1, PART, 3 * PART)):
+        if newest:
+            with database.begin() as connection:
+                row = page(mine, f"http://a.org/{number}")
+                connection.execute(insert(stored_page).values(id=newest, **row._asdict()))
+        found = candidate(mine, "http://common.org/"), candidate(mine, f"http://x{number}.org/")
+        worker.commit(site_delta(site, seed_delta(mine, externals=found)))
+    rows = database.rows(select(stored.c.url, stored.c.part).order_by(stored.c.url))
+    parts = {row.url: row.part for row in rows}
+    named = dict(zip([f"http://x{number}.org/" for number in range(4)], (0, 0, 1, 3), strict=True))
+    assert parts == dict.fromkeys(parts, 0) | (named if database.dialect == "sqlite" else {})
+    merged = {view.url: view.times for view in Candidates(database).merged()}
+    assert merged == {"http://common.org/": 4, **dict.fromkeys(named, 1)}
+    assert [view.url_hash for view in Candidates(database).merged()] == sorted(map(url_hash, merged))
+
+
+def test_candidates_from_before_there_were_parts_are_found(database_url: str) -> None:
+    engine = create_engine(database_url)
+    with engine.begin() as connection:
+        for number, text in migration_texts(dialect_of(database_url)).items():
+            for statement in statements(text) if number < 12 else ():
+                connection.exec_driver_sql(statement)
+        for number in range(50):
+            url = f"http://x{number}.org/"
+            row = {"seed_id": 1, "url_hash": url_hash(url), "url": url, "depth": 1, "count": 2}
+            connection.execute(insert(stored).values(**row, promoted=0))
+    engine.dispose()
+    assert upgrade_database(database_url) == [12]
+    database = open_database(database_url)
+    assert sorted(Candidates(database).urls()) == sorted(f"http://x{number}.org/" for number in range(50))
+    database.close()

@@ -1,7 +1,8 @@
-"""How SQLite finds pages: by an index, however many there are. It plans alike for none and for millions."""
+"""How SQLite finds pages and candidates: by an index, however many there are. It plans alike for none and millions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,11 +13,13 @@ from sqlalchemy import Engine, event
 
 from scrawler.model.results import Result
 from scrawler.model.terms import url_hash
+from scrawler.store.candidates import Candidates
 from scrawler.store.changes import Changes
 from scrawler.store.committed import pages_of
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.page_lists import Last, PageFilter, PageLists
+from scrawler.store.scores import Scores
 from scrawler.store.sizes import Sizes
 from scrawler.store.traces import Traces
 from scrawler.store.upgrade import upgrade_database
@@ -25,6 +28,7 @@ from tests.stored import load_schema
 
 HASHES = [url_hash("http://a.org/"), url_hash("http://b.org/")]
 IN_PARTS = "USING INDEX page_url_hash_in_parts (ANY(<expr>) AND url_hash=?"
+CANDIDATES_IN_PARTS = "INDEX candidate_url_hash_in_parts (ANY(part) AND url_hash"
 
 
 @contextmanager
@@ -86,3 +90,23 @@ def test_pages_of_some_sites_are_found_by_their_seeds(opened: Database) -> None:
     with _plans() as steps:
         list(Sizes(opened).sites())
     assert any(step.startswith("SEARCH page USING INDEX page_seed (seed_id=?") for step in steps), steps
+
+
+def test_candidates_are_found_by_the_hashes_of_their_urls(opened: Database) -> None:
+    add(opened, "http://a.org/")
+    with opened.begin() as connection:
+        connection.exec_driver_sql("UPDATE seed SET state = 'done'")
+    candidates, urls = Candidates(opened), ["http://b.org/", "http://c.org/"]
+    asks = [
+        lambda: list(candidates.merged()),
+        lambda: list(candidates.of_urls(urls)),
+        lambda: candidates.unpromoted(1, b"", 10),
+        lambda: candidates.mark_promoted(HASHES),
+        lambda: list(Scores(opened).links()),
+    ]
+    for ask in asks:
+        with _plans() as steps:
+            ask()
+        of_candidates = [step for step in steps if re.match(r"(?:SCAN|SEARCH) candidate\b", step)]
+        assert any(CANDIDATES_IN_PARTS in step for step in of_candidates), steps
+        assert not any(step == "SCAN candidate" for step in of_candidates), steps

@@ -226,7 +226,8 @@ def test_ends_verdicts_and_sites_are_those_of_the_seeds(database: Database) -> N
     assert {type(number) for pair in sites.sizes.items() for number in pair} == {int}
 
 
-def test_links_to_seeds_count_promoted_ones_and_those_that_were_never_promoted(database: Database) -> None:
+@pytest.mark.parametrize("part", [0, 9])  # of many parts of the index: candidates are fewer than look-ups
+def test_links_to_seeds_count_promoted_ones_and_those_that_were_never_promoted(database: Database, part: int) -> None:
     add(database, "http://a.org/", "http://b.org/", "http://c.org/")
     rows = [
         (1, "http://b.org/", 2, 1),
@@ -239,7 +240,7 @@ def test_links_to_seeds_count_promoted_ones_and_those_that_were_never_promoted(d
     with database.begin() as connection:
         for seed_id, url, count, promoted in rows:
             values = {"seed_id": seed_id, "url_hash": url_hash(url), "url": url, "depth": 1, "count": count}
-            connection.execute(insert(candidate).values(**values, promoted=promoted))
+            connection.execute(insert(candidate).values(**values, promoted=promoted, part=part))
     assert Reports(database).links_to_seeds() == (2 + 3 + 5 + 7, 3)
 
 
