@@ -8,6 +8,7 @@ from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.candidates import Candidates
 from scrawler.store.engine import Database
 from scrawler.store.outbox import ByMode
+from scrawler.store.rows import sliced
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.boundary import BoundaryRule
@@ -43,11 +44,9 @@ def promote(
     the number of their batch. With `dry_run` nothing is changed: what would be is counted.
     """
     new = outside = 0
-    after = b""
-    while batch := candidates.unpromoted(max_hops, after, _BATCH, like=like, min_count=min_count):
+    for batch in sliced(candidates.unpromoted(max_hops, like=like, min_count=min_count), _BATCH):
         inside = [one for one in batch if not boundary.refusal(one.url)]
         outside += len(batch) - len(inside)
-        after = batch[-1].url_hash
         if dry_run:
             new += len(inside)
             continue

@@ -218,35 +218,36 @@ class Mail:
 
         Whoever owned them has perhaps taken it with him; a site lists what it knows already no second time.
         """
-        for rows in self._all_sent():
-            new: dict[bytes, dict[str, Any]] = {}
-            for row in rows:
-                if not has_moved(self.key_of(row.url)):
-                    continue
-                hashed = bytes(row.url_hash)
-                depth = row.base_depth + row.depth + 1
-                if hashed not in new or depth < new[hashed]["depth"]:
-                    new[hashed] = {
-                        **{"key_hash": url_hash(self.key_of(row.url)), "url": row.url, "seed_id": row.seed_id},
-                        **{"depth": depth, "hops": row.hops + 1, "referrer": bytes(row.referrer)},
-                    }
+        ranges = HashRanges(_PAGE)
+        while not ranges.over:
+            found, new = self._database.streaming(partial(self._nearest, ranges=ranges, has_moved=has_moved))
+            ranges.go_on(found)
             if new:
-                self._database.retrying(partial(self._send, rows=[*new.values()]))
+                self._database.retrying(partial(self._send, rows=new))
             yield len(new)
 
-    def _all_sent(self) -> Iterator[Sequence[AnyRow]]:
-        """Yield what was sent, some at a time, all that seeds have found of one URL together."""
-        columns = (
-            *(candidate.c.seed_id, candidate.c.url_hash, candidate.c.url, candidate.c.depth, candidate.c.referrer),
-            *(seed.c.base_depth, seed.c.hops),
-        )
+    def _nearest(
+        self, connection: Connection, ranges: HashRanges, has_moved: IsMine
+    ) -> tuple[int, Sequence[Mapping[str, Any]]]:
+        """Return how many URLs of a range were sent, and of those that are wanted again the nearest to a user's seed.
+
+        Of a URL that many seeds have found no more than one is in memory.
+        """
+        depth = (seed.c.base_depth + candidate.c.depth + 1).label("depth")
+        columns = candidate.c.url_hash, candidate.c.url, candidate.c.seed_id, depth, seed.c.hops, candidate.c.referrer
         query = select(*columns).join(seed, seed.c.id == candidate.c.seed_id).where(candidate.c.promoted == SENT)
-        ranges = HashRanges(b"", _PAGE)
-        while not ranges.over:
-            within = query.where(*ranges.hold(candidate.c.url_hash))
-            rows = self._database.rows(within.order_by(candidate.c.url_hash, candidate.c.seed_id))
-            ranges.go_on(len(rows))
-            yield rows
+        query = query.where(*ranges.hold(candidate.c.url_hash)).order_by(candidate.c.url_hash, candidate.c.seed_id)
+        nearest: dict[bytes, dict[str, Any]] = {}
+        for row in connection.execution_options(stream_results=True).execute(query):
+            hashed = bytes(row.url_hash)
+            if hashed in nearest:
+                if nearest[hashed] and row.depth < nearest[hashed]["depth"]:
+                    nearest[hashed] |= _letter_of(row)
+            elif has_moved(key := self.key_of(row.url)):
+                nearest[hashed] = {"key_hash": url_hash(key), **_letter_of(row)}
+            else:
+                nearest[hashed] = {}
+        return len(nearest), [one for one in nearest.values() if one]
 
     def _send(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         connection.execute(insert(inbox), rows)
@@ -312,3 +313,10 @@ class Mail:
         connection.execute(update(seed).where(seed.c.id.in_(ids)).values(**done))
         free = site.c.id.in_(sites), site.c.owner.is_(None)
         connection.execute(update(site).where(*free).values(state=SiteState.DONE.value))
+
+
+def _letter_of(row: AnyRow) -> dict[str, Any]:
+    return {
+        "url": row.url, "seed_id": row.seed_id, "depth": row.depth, "hops": row.hops + 1,
+        "referrer": bytes(row.referrer),
+    }  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -53,20 +52,18 @@ class Candidates:
                 return looked_up
             return shorter
 
-        return self._views(query, b"")
+        return self._views(query)
 
     def urls(self) -> Iterator[str]:
         """Yield the URLs of the candidates and nothing else of them, as `merged` does, for a third of its price."""
         grouped = _grouped(sql.min(candidate.c.url))
-        for rows in self._ranges(lambda _: grouped, b""):
+        for rows in self._ranges(lambda _: grouped):
             yield from map(itemgetter(1), rows)
 
-    def unpromoted(
-        self, max_hops: int, after: bytes, limit: int, *, like: str | None = None, min_count: int = 1
-    ) -> list[CandidateView]:
-        """Return up to `limit` candidates within `max_hops` of a user's seed, with hashes above `after` (b"": all)."""
+    def unpromoted(self, max_hops: int, *, like: str | None = None, min_count: int = 1) -> Iterator[CandidateView]:
+        """Yield the candidates within `max_hops` of a user's seed, as `merged` does; meanwhile they may be promoted."""
         query = _with_seeds(_merging(seed.c.hops, like, min_count)).where(seed.c.hops < max_hops)
-        return list(islice(self._views(lambda _: query, after), limit))
+        return self._views(lambda _: query)
 
     def of_urls(self, urls: Iterable[str]) -> Iterator[list[CandidateView]]:
         """Yield the candidates among these URLs, some at a time, in the order of their hashes."""
@@ -86,13 +83,13 @@ class Candidates:
 
         self._database.retrying(work)
 
-    def _views(self, query: Callable[[Connection], AnySelect], after: bytes) -> Iterator[CandidateView]:
-        for rows in self._ranges(query, after):
+    def _views(self, query: Callable[[Connection], AnySelect]) -> Iterator[CandidateView]:
+        for rows in self._ranges(query):
             yield from map(CandidateView._make, rows)
 
-    def _ranges(self, query: Callable[[Connection], AnySelect], after: bytes) -> Iterator[Sequence[tuple[Any, ...]]]:
+    def _ranges(self, query: Callable[[Connection], AnySelect]) -> Iterator[Sequence[tuple[Any, ...]]]:
         """Yield what a query finds, range by range of the hashes: all of it at once might not fit into memory."""
-        ranges = HashRanges(after, _MERGED)
+        ranges = HashRanges(_MERGED)
 
         def work(connection: Connection) -> tuple[int, Sequence[tuple[Any, ...]]]:
             while not ranges.fits(found := _number(connection, ranges)):

@@ -18,10 +18,10 @@ _TOO_MANY = 4  # times as many hashes as are wanted
 class HashRanges:
     """Ranges of hashes that hold about as many as are wanted: hashes are even, how many there are is found out."""
 
-    def __init__(self, after: bytes, wanted: int) -> None:
-        """Begin above the hash `after`; b"": with the first."""
-        self._after = after
-        self._at = int.from_bytes(after, "big")
+    def __init__(self, wanted: int) -> None:
+        """Begin with the lowest hashes; `wanted` are as many as are read at a time."""
+        self._after = b""
+        self._at = 0
         self._width = 1 << (_BITS - _FIRST)
         self._wanted = wanted
 

@@ -196,13 +196,14 @@ class Reports:
 
     def links_to_seeds(self) -> tuple[int, int]:
         """Return how many links to seeds' own URLs were found, and from how many seeds' parties."""
-        if self._database.dialect == "sqlite" and self._fewer_candidates():
-            found = _those_of_seeds().subquery()
+        columns = (candidate.c.count.label("times"), candidate.c.seed_id)
+        same = candidate.c.url_hash == seed.c.url_hash
+        if self._database.dialect == "sqlite":
+            each_seed = select(*columns).select_from(seed).outerjoin(candidate, same)
+            found = (_those_of_seeds() if self._fewer_candidates() else each_seed).subquery()
         else:
             # Nearly all candidates that are promoted are seeds now: these are read, and looked up. Of the others hardly
             # any is one: by an outer join, with one value of `promoted`, databases look each seed up in the index.
-            columns = (candidate.c.count.label("times"), candidate.c.seed_id)
-            same = candidate.c.url_hash == seed.c.url_hash
             promoted = select(*columns).select_from(candidate).join(seed, same).where(candidate.c.promoted > 0)
             others = select(*columns).select_from(seed).outerjoin(candidate, and_(candidate.c.promoted == 0, same))
             found = union_all(promoted, others).subquery()

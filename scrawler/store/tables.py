@@ -764,7 +764,7 @@ candidate = Table(
     _small(
         "part", f"SQLite: its part of the index of hashes; each {PART} pages of the crawl begin the next", default=0
     ),
-    *_index_in_parts("candidate_url_hash", ["promoted", "url_hash"], "part", ["url_hash", "promoted"], "2 2"),
+    *_index_in_parts("candidate_url_hash", ["promoted", "url_hash"], "part", ["promoted", "url_hash"], "131072 2"),
     **_CLUSTERED,
 )
 

@@ -507,7 +507,7 @@ CREATE TABLE candidate (
     PRIMARY KEY (seed_id, url_hash)
 ) WITHOUT ROWID,
  STRICT;
-CREATE INDEX candidate_url_hash_in_parts ON candidate (part, url_hash, promoted);
+CREATE INDEX candidate_url_hash_in_parts ON candidate (part, promoted, url_hash);
 
 CREATE TABLE inbox (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -707,7 +707,7 @@ CREATE TABLE listener (
 ANALYZE sqlite_schema;
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_seed', '1048576 200');
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_url_hash_in_parts', '1048576 262144 1');
-INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('candidate', 'candidate_url_hash_in_parts', '1048576 262144 2 2');
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('candidate', 'candidate_url_hash_in_parts', '1048576 262144 131072 2');
 ANALYZE sqlite_schema;
 
 INSERT INTO schema_version (version, applied_at) VALUES (12, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from sqlalchemy import create_engine, select
+from sqlalchemy import create_engine, insert, select
 
 from scrawler.core.machine.listener import Arrivals
 from scrawler.model.exchange import Exchanged, Mode
@@ -13,6 +13,7 @@ from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
+from scrawler.store.agents import Mail
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database, open_database
@@ -285,3 +286,21 @@ def test_a_crawl_of_the_version_before_exchanges_once_it_was_upgraded(database_u
 def _literal(url: str, text: str) -> str:
     written = url_hash(text).hex()
     return f"'\\x{written}'::bytea" if dialect_of(url) == "postgresql" else f"x'{written}'"
+
+
+def test_what_was_sent_to_sites_that_have_moved_is_sent_again_once_as_from_its_nearest_finder(
+    database: Database,
+) -> None:
+    add(database, "http://a.org/")
+    add(database, "http://b.org/", hops=2)
+    moved = [f"http://m{number}.org/x" for number in range(500)]
+    with database.begin() as connection:
+        for seed_id, depth in ((1, 4), (2, 3)):
+            for url in (*moved, "http://stays.org/"):
+                values = {"seed_id": seed_id, "url_hash": url_hash(url), "url": url, "depth": depth, "count": 1}
+                connection.execute(insert(candidate).values(**values, promoted=SENT))
+    mail = Mail(database, Worker.of(database).id, Scope.HOST)
+    assert sum(mail.sending_again(lambda key: not key.startswith("stays"))) == len(moved)
+    letters = mail.letters(0, 1_000)
+    assert sorted(letter.url for letter in letters) == sorted(moved)
+    assert {(letter.depth, letter.hops) for letter in letters} == {(4, 3)}

@@ -28,7 +28,7 @@ from tests.stored import load_schema
 
 HASHES = [url_hash("http://a.org/"), url_hash("http://b.org/")]
 IN_PARTS = "USING INDEX page_url_hash_in_parts (ANY(<expr>) AND url_hash=?"
-CANDIDATES_IN_PARTS = "INDEX candidate_url_hash_in_parts (ANY(part) AND url_hash"
+CANDIDATES_IN_PARTS = re.compile(r"INDEX candidate_url_hash_in_parts \(ANY\(part\) AND \S+ AND url_hash")
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def test_candidates_are_found_by_the_hashes_of_their_urls(opened: Database) -> N
     asks = [
         lambda: list(candidates.merged()),
         lambda: list(candidates.of_urls(urls)),
-        lambda: candidates.unpromoted(1, b"", 10),
+        lambda: list(candidates.unpromoted(1)),
         lambda: candidates.mark_promoted(HASHES),
         lambda: list(Scores(opened).links()),
     ]
@@ -108,5 +108,5 @@ def test_candidates_are_found_by_the_hashes_of_their_urls(opened: Database) -> N
         with _plans() as steps:
             ask()
         of_candidates = [step for step in steps if re.match(r"(?:SCAN|SEARCH) candidate\b", step)]
-        assert any(CANDIDATES_IN_PARTS in step for step in of_candidates), steps
+        assert any(CANDIDATES_IN_PARTS.search(step) for step in of_candidates), steps
         assert not any(step == "SCAN candidate" for step in of_candidates), steps

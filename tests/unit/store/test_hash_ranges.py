@@ -15,7 +15,7 @@ CLOSE = [b"\x7f" * 15 + bytes([last]) for last in range(256)]
 ENDS = [bytes(16), b"\xff" * 16]
 
 
-def _read(hashes: list[bytes], after: bytes = b"") -> list[list[bytes]]:
+def _read(hashes: list[bytes]) -> list[list[bytes]]:
     """Return what a database finds, range by range."""
     table = Table("some", MetaData(), Column("hash", LargeBinary, primary_key=True))
     engine = create_engine("sqlite://", poolclass=StaticPool)
@@ -24,7 +24,7 @@ def _read(hashes: list[bytes], after: bytes = b"") -> list[list[bytes]]:
     with engine.begin() as connection:
         for one in hashes:
             connection.execute(insert(table).values(hash=one))
-        ranges = HashRanges(after, WANTED)
+        ranges = HashRanges(WANTED)
         while not ranges.over:
             query = select(table.c.hash).where(*ranges.hold(table.c.hash)).order_by(table.c.hash)
             rows = list(connection.scalars(query))
@@ -45,10 +45,3 @@ def test_each_hash_is_in_one_range_and_ranges_are_in_order(hashes: list[bytes]) 
 def test_few_ranges_are_asked_for_whether_there_are_many_hashes_or_none() -> None:
     assert len(_read([])) <= 5
     assert len(_read(EVEN)) <= 2 * len(EVEN) / WANTED
-
-
-@pytest.mark.parametrize("at", [0, 1, 2_500, 4_999])
-def test_it_goes_on_above_a_hash(at: int) -> None:
-    hashes = sorted(EVEN)
-    assert [one for some in _read(hashes, hashes[at]) for one in some] == hashes[at + 1 :]
-    assert _read(hashes, b"\xff" * 16) == []
