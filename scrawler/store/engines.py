@@ -44,10 +44,6 @@ _POSTGRESQL_SESSION = {
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",  # would compile reports for longer than it takes to make them
 }
-_CACHE = "scrawler_cache"  # what a connection to SQLite was last told of its cache, in KiB
-# KiB that a writing transaction may have in memory: with less, what a commit changes is written before its end, read
-# again, and all that was written after it as well, for the sums of the WAL. Whoever reads next gives it back.
-_WRITING_CACHE = 8_192
 USE = "use sqlite:///path, mysql://user:password@host/name or postgresql://user:password@host/name"
 _FILE = re.compile(r"[^:@]+[.](?:db|sqlite3?)")  # a name that is no URL, and no piece of one with a password
 _ESCAPES = (
@@ -200,10 +196,6 @@ def _sqlite_engine(target: URL, create: bool, patience: float, cache: int) -> En
     def _begin(connection: Connection) -> None:
         # BEGIN IMMEDIATE: a deferred transaction that wants to write fails at once while another one writes.
         writing = connection.get_execution_options().get("scrawler_writing", False)
-        wanted = max(cache, _WRITING_CACHE) if writing else cache
-        if connection.info.get(_CACHE, cache) != wanted:
-            connection.info[_CACHE] = wanted
-            connection.exec_driver_sql(f"PRAGMA cache_size = -{wanted}")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine
