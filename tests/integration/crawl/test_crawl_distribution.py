@@ -76,7 +76,9 @@ def test_sites_move_until_collectors_are_level(crawl: Crawl, delay: float) -> No
         pairs = zip(by_size[:10], reversed(by_size[-10:]), strict=True)
         crawl.add(web.seeds_of(index)[0] for pair in pairs for index in pair)
         watched = watch(crawl.settings(threads=4, seeds_per_thread=10, delay=delay, max_pages=40))
-    assert max(watched.held, key=sum) == [5, 5, 5, 5]
+    fullest = max(watched.held, key=sum)
+    assert sum(fullest) > 10
+    assert spread(fullest) <= 2, "5 each, or less where a busy machine looks when some have ended"
     assert 0 < watched.moves <= 20
     level = [spread(counts) < 2 for counts in watched.settled]
     assert sum(level) > 0.5 * len(level), "nearly never without moves; a busy machine looks in the middle of some"
