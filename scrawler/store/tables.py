@@ -193,20 +193,18 @@ def _index(name: str, *columns: str, rows: int = 0) -> tuple[Index, Index]:
     return plain, with_id
 
 
-def _index_in_parts(
-    name: str, columns: Sequence[str], part: str | TextClause, in_part: Sequence[str], same: str
-) -> tuple[Index, Index]:
+def _index_in_parts(name: str, part: str | TextClause, columns: Sequence[str], same: str) -> tuple[Index, Index]:
     """Make an index of hashes. On SQLite each PART of rows, in the order in which they came, has one of its own.
 
     A hash stands anywhere in an index. Where that was one of 2,000,000 rows, each new row was another 4 KiB to be read
     and written: a page row took 21 us, and 12 in parts. A look-up goes through all parts (see `statistics_of`).
 
-    `columns` are indexed in other databases. In SQLite `part` tells the number of a row's part, within which `in_part`
-    are; `same` tells how many rows have the same values of the first of them, of the first two, and so on.
+    `part` tells the number of a row's part; `same` how many rows of a part have the same values in the first of
+    `columns`, in the first two, and so on.
     """
     whole = Index(name, *columns, info={"only": ("mysql", "postgresql")}).ddl_if(callable_=_if_of)
     info = {"only": ("sqlite",), "statistics": f"{_USUAL_ROWS} {PART} {same}"}
-    in_parts = Index(f"{name}_in_parts", part, *in_part, info=info).ddl_if(callable_=_if_of)
+    in_parts = Index(f"{name}_in_parts", part, *columns, info=info).ddl_if(callable_=_if_of)
     return whole, in_parts
 
 
@@ -438,7 +436,7 @@ page = Table(
     _number("simhash", "of the visible text; 0: not computed", default=0),
     _small("visit", "0: the first to this URL; n: it was visited n times before, each of which has a row", default=0),
     _referrer("url_hash of the page that listed the URL first; empty: none did, or the version before did not say it"),
-    *_index_in_parts("page_url_hash", ["url_hash"], text(f"id / {PART}"), ["url_hash"], "1"),
+    *_index_in_parts("page_url_hash", text(f"id / {PART}"), ["url_hash"], "1"),
     *_index("page_seed", "seed_id", rows=200),
     Index("page_warc_file", "warc_file", "warc_offset"),
 )
@@ -764,7 +762,7 @@ candidate = Table(
     _small(
         "part", f"SQLite: its part of the index of hashes; each {PART} pages of the crawl begin the next", default=0
     ),
-    *_index_in_parts("candidate_url_hash", ["promoted", "url_hash"], "part", ["promoted", "url_hash"], "131072 2"),
+    *_index_in_parts("candidate_url_hash", "part", ["promoted", "url_hash"], "131072 2"),
     **_CLUSTERED,
 )
 
