@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, cast, literal, select, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, and_, cast, literal, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model.terms import url_hash as hash_of
 from scrawler.store.engine import Database, plain_rows
-from scrawler.store.hash_ranges import HashRanges
+from scrawler.store.hash_ranges import HashRanges, read_by_hash
 from scrawler.store.rows import AnySelect, greatest_bytes, sliced
 from scrawler.store.tables import candidate, seed
 from scrawler.tuples.classes import NamedTuple
 
 _MERGED = 2_000  # URLs held in memory at a time
+_PROMOTED = 0, 1, 2, 3  # all that the column may say: the index has it before the hash
 
 
 class CandidateView(NamedTuple):
@@ -89,26 +90,12 @@ class Candidates:
 
     def _ranges(self, query: Callable[[Connection], AnySelect]) -> Iterator[Sequence[tuple[Any, ...]]]:
         """Yield what a query finds, range by range of the hashes: all of it at once might not fit into memory."""
-        ranges = HashRanges(_MERGED)
 
-        def work(connection: Connection) -> tuple[int, Sequence[tuple[Any, ...]]]:
-            while not ranges.fits(found := _number(connection, ranges)):
-                pass  # it is narrower now
-            if not found:
-                return 0, []
+        def read(connection: Connection, ranges: HashRanges) -> Sequence[tuple[Any, ...]]:
             within = query(connection).where(*ranges.hold(candidate.c.url_hash))
-            return found, plain_rows(connection, within.order_by(candidate.c.url_hash))
+            return plain_rows(connection, within.order_by(candidate.c.url_hash))
 
-        while not ranges.over:
-            found, rows = self._database.reading(work)
-            ranges.go_on(found)
-            yield rows
-
-
-def _number(connection: Connection, ranges: HashRanges) -> int:
-    """Return how many hashes of candidates a range has."""
-    within = candidate.c.promoted == 0, *ranges.hold(candidate.c.url_hash)
-    return connection.execute(select(sql.count(candidate.c.url_hash.distinct())).where(*within)).scalar_one()
+        return read_by_hash(self._database, _MERGED, candidate.c.url_hash, read, candidate.c.promoted == 0)
 
 
 class _Alike(NamedTuple):
@@ -163,3 +150,20 @@ def _grouped(*columns: ColumnElement[Any]) -> AnySelect:
 def _with_seeds(query: AnySelect) -> AnySelect:
     """Add the seeds that found the candidates."""
     return query.join(seed, seed.c.id == candidate.c.seed_id)
+
+
+def those_of_seeds(ranges: HashRanges | None = None) -> AnySelect:
+    """Select the rows of candidates that are seeds, of a range or all: only those are read, all else is in indexes."""
+    key = candidate.alias("key")
+    it = and_(candidate.c.seed_id == key.c.seed_id, candidate.c.url_hash == key.c.url_hash)
+    columns = key.c.url_hash, candidate.c.count.label("times"), candidate.c.seed_id
+    query = select(*columns).select_from(key).join(seed, seed.c.url_hash == key.c.url_hash).join(candidate, it)
+    return query if ranges is None else query.where(key.c.promoted.in_(_PROMOTED), *ranges.hold(key.c.url_hash))
+
+
+def fewer_than_looked_up(connection: Connection) -> bool:
+    """Tell whether there are fewer candidates than look-ups of seeds in each part of their index, in SQLite."""
+    parts = select(sql.max(candidate.c.part) + 1).scalar_subquery()
+    candidates = select(sql.count()).select_from(candidate).scalar_subquery()
+    seeds = select(sql.count()).select_from(seed).scalar_subquery()
+    return bool(connection.execute(select(candidates < parts * seeds)).scalar_one())

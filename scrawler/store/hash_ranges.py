@@ -6,7 +6,15 @@ sorted for each step.
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import func as sql
+
+from scrawler.store.engine import Database
+
+T = TypeVar("T")
 
 _BITS = 128
 _HIGHEST = (1 << _BITS) - 1
@@ -50,6 +58,34 @@ class HashRanges:
         self._at = self._last
         self._after = _hash(self._at)
         self._width = max(1, min(_MOST_GROWTH * self._width, self._width * self._wanted // max(1, found)))
+
+
+def read_by_hash(
+    database: Database,
+    wanted: int,
+    column: ColumnElement[bytes],
+    read: Callable[[Connection, HashRanges], T],
+    *conditions: ColumnElement[bool],
+) -> Iterator[T]:
+    """Yield what `read` returns for range after range; each has about `wanted` values of `column` among some rows.
+
+    `conditions` tell which rows these are. A range that has none is not read.
+    """
+    ranges = HashRanges(wanted)
+
+    def number(connection: Connection) -> int:
+        within = select(sql.count(column.distinct())).where(*conditions, *ranges.hold(column))
+        return connection.execute(within).scalar_one()
+
+    def work(connection: Connection) -> tuple[int, list[T]]:
+        while not ranges.fits(found := number(connection)):
+            pass  # it is narrower now
+        return found, [read(connection, ranges)] if found else []
+
+    while not ranges.over:
+        found, result = database.reading(work)
+        ranges.go_on(found)
+        yield from result
 
 
 def _hash(number: int) -> bytes:

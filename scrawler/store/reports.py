@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, and_, literal, select, union_all
 from sqlalchemy import func as sql
 from sqlalchemy import literal_column as number
 
+from scrawler.store.candidates import fewer_than_looked_up, those_of_seeds
 from scrawler.store.engine import Database
 from scrawler.store.page_classes import class_of
 from scrawler.store.rows import AnyRow, AnySelect
@@ -200,7 +201,8 @@ class Reports:
         same = candidate.c.url_hash == seed.c.url_hash
         if self._database.dialect == "sqlite":
             each_seed = select(*columns).select_from(seed).outerjoin(candidate, same)
-            found = (_those_of_seeds() if self._fewer_candidates() else each_seed).subquery()
+            fewer = self._database.reading(fewer_than_looked_up)
+            found = (those_of_seeds() if fewer else each_seed).subquery()
         else:
             # Nearly all candidates that are promoted are seeds now: these are read, and looked up. Of the others hardly
             # any is one: by an outer join, with one value of `promoted`, databases look each seed up in the index.
@@ -209,14 +211,6 @@ class Reports:
             found = union_all(promoted, others).subquery()
         row = self._database.rows(select(sql.sum(found.c.times), sql.count(found.c.seed_id.distinct())))[0]
         return int(row[0] or 0), row[1]
-
-    def _fewer_candidates(self) -> bool:
-        """Tell whether there are fewer candidates than look-ups of seeds in each part of the candidates' index."""
-        parts = select(sql.max(candidate.c.part) + 1).scalar_subquery()
-        candidates = select(sql.count()).select_from(candidate).scalar_subquery()
-        seeds = select(sql.count()).select_from(seed).scalar_subquery()
-        row = self._database.rows(select(candidates < parts * seeds))[0]
-        return bool(row[0])
 
     def links_to_site(self, site_key: str) -> Iterator[tuple[str, int, int]]:
         """Yield URL, times found, and finding seed of candidates whose URL has `site_key` in it; reads them all."""
@@ -274,11 +268,3 @@ class Reports:
 
 def _of_seed(query: Any, column: ColumnElement[int], seed_id: int | None) -> Any:
     return query if seed_id is None else query.where(column == seed_id)
-
-
-def _those_of_seeds() -> AnySelect:
-    """Select the rows of candidates that are seeds: only those are read, all else is in indexes."""
-    key = candidate.alias("key")
-    it = and_(candidate.c.seed_id == key.c.seed_id, candidate.c.url_hash == key.c.url_hash)
-    query = select(candidate.c.count.label("times"), candidate.c.seed_id).select_from(key)
-    return query.join(seed, seed.c.url_hash == key.c.url_hash).join(candidate, it)

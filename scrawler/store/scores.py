@@ -6,17 +6,20 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from sqlalchemy import Connection, select
 from sqlalchemy import func as sql
-from sqlalchemy import select
 
 from scrawler.model.seeds import SeedState
-from scrawler.store.candidates import Candidates
-from scrawler.store.engine import Database
+from scrawler.store.candidates import Candidates, fewer_than_looked_up, those_of_seeds
+from scrawler.store.engine import Database, plain_rows
+from scrawler.store.hash_ranges import HashRanges, read_by_hash
 from scrawler.store.rows import AnySelect, bytes_literals, sliced
 from scrawler.store.tables import page, seed, url_state
 from scrawler.tuples.classes import NamedTuple
 
 _READ = 5_000  # seeds of one query
+# A bare column would choose the index on states, and sort all that it has.
+_THOSE = sql.coalesce(seed.c.state, "") == SeedState.DONE.value, seed.c.skipped == 0
 
 
 class SeedScore(NamedTuple):
@@ -54,14 +57,19 @@ class Scores:
                     yield SeedScore(seed_id, url, changes, visits)
 
     def links(self) -> Iterator[SeedScore]:
-        """Yield seeds with how many other seeds' parties link to their URL, and how often."""
-        for rows in self._read(select(seed.c.id, seed.c.url, seed.c.url_hash)):
-            found: dict[bytes, tuple[int, int]] = {}
-            for part in sliced(sorted(bytes(row[2]) for row in rows)):
-                for url_hash, seeds, times in self._links_to(part):
-                    found[bytes(url_hash)] = int(seeds), int(times)
-            for seed_id, url, url_hash in rows:
-                yield SeedScore(seed_id, url, *found.get(bytes(url_hash), (0, 0)))
+        """Yield seeds with how many other seeds' parties link to their URL, and how often, by ranges of hashes."""
+        fewer = self._database.dialect == "sqlite" and self._database.reading(fewer_than_looked_up)
+
+        def read(connection: Connection, ranges: HashRanges) -> list[SeedScore]:
+            columns = select(seed.c.id, seed.c.url, seed.c.url_hash)
+            rows = plain_rows(connection, columns.where(*_THOSE, *ranges.hold(seed.c.url_hash)))
+            hashes = sorted(bytes(row[2]) for row in rows)
+            sums = _sums_of(connection, ranges) if fewer else _looked_up(connection, hashes)
+            found = {bytes(one[0]): (int(one[1]), int(one[2])) for one in sums}
+            return [SeedScore(row[0], row[1], *found.get(bytes(row[2]), (0, 0))) for row in rows]
+
+        for scores in read_by_hash(self._database, _READ, seed.c.url_hash, read):
+            yield from scores
 
     def urls(self) -> Iterator[SeedScore]:
         """Yield seeds with nothing but their URLs."""
@@ -83,21 +91,25 @@ class Scores:
             found.update(bytes(row.url_hash) for row in rows)
         return found
 
-    def _links_to(self, hashes: Sequence[bytes]) -> Sequence[Sequence[Any]]:
-        def work(connection: Any) -> Sequence[Sequence[Any]]:
-            query = (
-                "SELECT url_hash, COUNT(*), SUM(count) FROM candidate WHERE promoted IN (0, 1, 2, 3) AND url_hash IN"
-                f" ({bytes_literals(connection, hashes)}) GROUP BY url_hash"
-            )
-            return list(connection.exec_driver_sql(query))
-
-        return self._database.reading(work)
-
     def _read(self, query: AnySelect) -> Iterator[Sequence[Sequence[Any]]]:
-        # A bare column would choose the index on states, and sort all that it has.
-        done = sql.coalesce(seed.c.state, "") == SeedState.DONE.value
-        query = query.where(done, seed.c.skipped == 0).order_by(seed.c.id).limit(_READ)
+        query = query.where(*_THOSE).order_by(seed.c.id).limit(_READ)
         after = 0
         while rows := self._database.plain_rows(query.where(seed.c.id > after)):
             yield rows
             after = rows[-1][0]
+
+
+def _sums_of(connection: Connection, ranges: HashRanges) -> Iterator[Sequence[Any]]:
+    """Yield the hashes of seeds, of a range, to which parties link: by how many seeds', and how often."""
+    rows = those_of_seeds(ranges).subquery()
+    query = select(rows.c.url_hash, sql.count(), sql.sum(rows.c.times)).group_by(rows.c.url_hash)
+    yield from plain_rows(connection, query)
+
+
+def _looked_up(connection: Connection, hashes: Sequence[bytes]) -> Iterator[Sequence[Any]]:
+    """Yield what `_sums_of` does, of these hashes, each of which is looked up."""
+    for part in sliced(hashes):
+        yield from connection.exec_driver_sql(
+            "SELECT url_hash, COUNT(*), SUM(count) FROM candidate WHERE promoted IN (0, 1, 2, 3) AND url_hash IN"
+            f" ({bytes_literals(connection, part)}) GROUP BY url_hash"
+        )
