@@ -1,7 +1,8 @@
 """Machine processes forked from a supervisor that has loaded what they need: 0.4 s of imports each are saved.
 
-It is done before the supervisor starts a thread or opens a database, for neither outlives a fork well. What is forked
-waits for its order, as a process does that was started by its command, and ends where the supervisor ends before that.
+It is done before the supervisor starts a thread, and once it has closed the database that it made ready, for neither
+outlives a fork well; what it has warmed up by that, they need not. What is forked waits for its order, as a process
+does that was started by its command, and ends where the supervisor ends before that.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from scrawler.core.blame.deaths import EXITED, KILLED
-from scrawler.core.progress import Progress
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import StartError
 from scrawler.supervisor.forked import ForkedProcess
 from scrawler.supervisor.messages import Failure, Remark, Report, read_report
@@ -29,9 +29,9 @@ _FRESH = 3.0  # a rate that was told is believed for so many seconds
 class MachineProcess:
     """Runs one machine process: gives it its order, keeps its newest report, and notes its end.
 
-    A thread of its own talks with it; `on_remark` is called there with what it has to say, and `on_end` once the
-    process is gone. The process is the one that was `forked`, if any was. Raises OSError or StartError when the system
-    has no room for a process.
+    A thread of its own talks with it; `on_remark` is called there with what it has to say, and `on_end` once it is
+    `over`, and once the process is gone. The process is the one that was `forked`, if any was. Raises OSError or
+    StartError when the system has no room for a process.
     """
 
     def __init__(
@@ -86,6 +86,13 @@ class MachineProcess:
         self._thread.join()
         self._close_pipes()
 
+    def end_within(self, seconds: float) -> None:
+        """Wait for its end, and bring that about after so many seconds."""
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            self.kill()
+        self.join()
+
     @property
     def ran(self) -> float:
         """Seconds since it was started."""
@@ -96,6 +103,11 @@ class MachineProcess:
         """Pages/s as it last told; 0 when that was long ago, because it is frozen or waits for the database."""
         fresh = time.monotonic() - self._told_at < _FRESH
         return self.progress.pages_per_second if self.progress is not None and fresh else 0.0
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, or said its last word in order: then it has nothing open, and is about to end."""
+        return self.ended or isinstance(self.last, RunSummary)
 
     @property
     def fetched(self) -> bool:
@@ -175,6 +187,7 @@ class MachineProcess:
             self.progress, self._told_at = report, time.monotonic()
         else:
             self.last = report
+            self._on_end()
 
     def _close_pipes(self) -> None:
         self._end_input()

@@ -78,6 +78,7 @@ class Supervisor:
         self._stop = stop
         self._own_process = own_process
         self._beside = beside
+        self._leaving: list[MachineProcess] = []  # processes that are over, and may not have ended
         self._forked: list[ForkedProcess] = []  # processes that were forked, and wait for their orders
         self._changed = threading.Condition()
         self._news = False  # a process ended, or a stop was asked for
@@ -104,15 +105,18 @@ class Supervisor:
                 raise_file_limit(_FILES * len(self._seats) + 256)
                 load_dialect(self._settings.db)  # each would load that, and its parts, by itself
                 load_own_parts(self._settings)
-                self._forked = forked_processes(len(self._seats))
             return self._supervise()
         finally:
+            for process in self._leaving:
+                process.end_within(_CLEAN_END)
             for forked in self._forked:
                 forked.dismiss()
 
     def _supervise(self) -> RunSummary:
         launch = prepare_crawl(self._settings, self._stop, self._say)
         self._prefix = launch.prefix
+        if self._own_process:
+            self._forked = forked_processes(len(self._seats))
         order = order_line(self._settings.model_copy(update={"machines": 1}), launch)
         with self._beside():
             self._let_work(order)
@@ -131,23 +135,24 @@ class Supervisor:
                     self._attend(seat, order)
                 self._see_to_stop()
         finally:
-            self.kill()
+            at_work = [seat.process for seat in self._seats if seat.process is not None]
+            for process in at_work:
+                process.kill()
             self._stop.set()
-            for seat in self._seats:
-                if seat.process is not None:
-                    seat.process.join()
+            for process in at_work:
+                process.join()
             watcher.join()
 
     def kill(self) -> None:
         """End all machine processes at once; may be called from a signal handler."""
-        for seat in self._seats:
-            if seat.process is not None:
-                seat.process.kill()
+        for process in (*(seat.process for seat in self._seats), *self._leaving):
+            if process is not None:
+                process.kill()
 
     # -- one seat -----------------------------------------------------------------------------------------
 
     def _attend(self, seat: _Seat, order: bytes) -> None:
-        if seat.process is not None and seat.process.ended:
+        if seat.process is not None and seat.process.over:
             self._take_end(seat, seat.process)
         if seat.start_at is not None and self._stopping:
             seat.start_at = None
@@ -168,8 +173,11 @@ class Supervisor:
             self._take_failure(seat, f"cannot be started: {error}")
 
     def _take_end(self, seat: _Seat, process: MachineProcess) -> None:
-        process.join()
         seat.process = None
+        if isinstance(process.last, RunSummary):  # what it has to give back meanwhile is memory
+            self._leaving.append(process)
+        else:
+            process.join()
         self._tally.gone(process)
         if isinstance(process.last, RunSummary):
             self._outcomes.add(process.last.outcome)
