@@ -8,7 +8,7 @@ only such a one. As loaded, the machine that was killed ran on another host, lon
 In `schema2/` it is the third machine. The first fetched the sites 0, 7 and 10, and its WARC file was removed: a loss,
 which no run has told of yet. The second died while it read `POISON`, before it had committed anything.
 In `schema3/` to `schema5/` it is the second machine; the first fetched the sites 0, 7 and 10.
-Schemas 6 to 11 were in no version: they came together with 12.
+Schemas 6 to 12 were in no version: they came together with 13.
 """
 
 from __future__ import annotations

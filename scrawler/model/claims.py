@@ -67,12 +67,14 @@ class Resting:
 class HeldSites(NamedTuple):
     """How many sites each machine that runs owns (id -> sites), and which of them this one is.
 
-    `seats` are the seeds that each of them can hold; 0: it has not told yet.
+    `seats` are the seeds that each of them can hold; 0: it has not told yet. `urls` are the URLs that are left at
+    their sites, as they have told.
     """
 
     me: int
     by_machine: Mapping[int, int]
     seats: Mapping[int, int]
+    urls: Mapping[int, int]
 
 
 def fair_level(held: Iterable[int], free: int) -> int:

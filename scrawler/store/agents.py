@@ -64,12 +64,18 @@ class AgentClaims(Claims):
         *,
         machines: int = 1,
         seats_elsewhere: int = 0,
+        by_urls: bool = False,
         longest_rest: Millis = 24 * 3600 * 1000,
     ) -> list[ClaimedSite]:
         """Claim as any machine does, with one map from beginning to end."""
         with self._claiming:
             return super().claim(
-                sites, seeds_per_site, machines=machines, seats_elsewhere=seats_elsewhere, longest_rest=longest_rest
+                sites,
+                seeds_per_site,
+                machines=machines,
+                seats_elsewhere=seats_elsewhere,
+                by_urls=by_urls,
+                longest_rest=longest_rest,
             )
 
     def states_left(self) -> Set[SeedState]:

@@ -37,7 +37,7 @@ from scrawler.store.sites import (
     release_sites,
     wake_rested,
 )
-from scrawler.store.tables import lane, seed, site
+from scrawler.store.tables import lane, machine, seed, site
 
 _SPREAD = 4  # for each site that is wanted so many are looked at, for other machines look as well
 _FARTHEST = 1_024  # where those are locked more are looked at, up to this: machines cannot have locked so many
@@ -97,18 +97,19 @@ class Claims:
         *,
         machines: int = 1,
         seats_elsewhere: int = 0,
+        by_urls: bool = False,
         longest_rest: Millis = _DAY,
     ) -> list[ClaimedSite]:
         """Own up to `sites` more sites; each comes with its active seeds and ready ones up to `seeds_per_site` in all.
 
         Sites and parties that were begun come before new ones. While sites are few, they are shared out among
-        `machines`, of which the others can hold `seats_elsewhere` seeds. Never waits for another machine: a site that
-        one has locked is being claimed or committed and is not free; if that comes to nothing, the next look finds it.
-        Fewer than wanted come only if all that was open at that moment is locked or somebody else's share. A machine
-        that was declared dead gets none: its heartbeat tells it. So an empty list does not mean that the crawl has
-        ended: see `states_left`. A site that a dead machine has left without any seed to crawl comes as well: it is
-        given back at once, and rests first, for the dead one may have asked it. No site can have to rest longer than
-        `longest_rest`, by what settings say.
+        `machines`, of which the others can hold `seats_elsewhere` seeds; `by_urls` as in `FairShare`. Never waits for
+        another machine: a site that one has locked is being claimed or committed and is not free; if that comes to
+        nothing, the next look finds it. Fewer than wanted come only if all that was open at that moment is locked or
+        somebody else's share. A machine that was declared dead gets none: its heartbeat tells it. So an empty list does
+        not mean that the crawl has ended: see `states_left`. A site that a dead machine has left without any seed to
+        crawl comes as well: it is given back at once, and rests first, for the dead one may have asked it. No site can
+        have to rest longer than `longest_rest`, by what settings say.
         """
         is_narrow = self._partition is not None and not self._partition.owners.is_open
         narrowed = self._mine(sites, machines, seats_elsewhere) if is_narrow else []
@@ -119,7 +120,7 @@ class Claims:
                 if is_narrow:
                     self._unsure = self._take_narrowed(connection, narrowed, sites, seeds_per_site)
                 else:
-                    self._unsure = self._claim(connection, sites, seeds_per_site, machines, seats_elsewhere)
+                    self._unsure = self._claim(connection, sites, seeds_per_site, machines, seats_elsewhere, by_urls)
             return self._unsure
 
         if is_narrow and not narrowed and not self._unsure and time.monotonic() < self._wake_at:
@@ -154,6 +155,11 @@ class Claims:
         if self._partition is not None and not self._partition.owners.is_open:
             return None
         return self._database.reading(lambda connection: self._share.held(connection, self._database.clock))
+
+    def tell_urls_left(self, urls: int) -> None:
+        """Tell other machines how many URLs are left at this machine's sites."""
+        mine = update(machine).where(machine.c.id == self._machine_id).values(urls_left=urls)
+        self._database.retrying(lambda connection: connection.execute(mine))
 
     def states_left(self) -> Set[SeedState]:
         """Tell in which states but done there are seeds: a look into an index for each, for machines ask often."""
@@ -193,10 +199,16 @@ class Claims:
         return [row.id for row in rows.values() if (row.owner, row.token) == (self._machine_id, held[row.id])]
 
     def _claim(
-        self, connection: Connection, wanted: int, seeds_per_site: int, machines: int, seats_elsewhere: int
+        self,
+        connection: Connection,
+        wanted: int,
+        seeds_per_site: int,
+        machines: int,
+        seats_elsewhere: int,
+        by_urls: bool,
     ) -> list[ClaimedSite]:
         sources = open_sites(connection, self._machine_id)
-        allowed = self._share.allowed(connection, wanted, machines, seats_elsewhere)
+        allowed = self._share.allowed(connection, wanted, machines, seats_elsewhere, by_urls)
         claimed = self._take_from(connection, sources, allowed, seeds_per_site)
         if allowed < wanted:
             left_over = self._share.left_over(connection, sources, wanted - len(claimed))

@@ -36,19 +36,26 @@ class FairShare:
         self._machine_id = machine_id
         self._open_since: dict[int, float] = {}  # site left to others -> since when; at most as many as were wanted
 
-    def allowed(self, connection: Connection, wanted: int, machines: int, seats_elsewhere: int) -> int:
+    def allowed(
+        self, connection: Connection, wanted: int, machines: int, seats_elsewhere: int, by_urls: bool = False
+    ) -> int:
         """Return how many of `wanted` sites to claim at once: all, as long as the others find enough free as well.
 
         Looks at no more free sites than it takes to see that. Sites are counted in one statement: one that is
-        claimed meanwhile is counted once.
+        claimed meanwhile is counted once. `by_urls` lets whoever has the fewest URLs left claim, not the fewest sites.
         """
         enough = enough_for_all(wanted, machines, seats_elsewhere)
         if machines <= 1 or _count_free(connection, enough + 1) > enough:
             self._open_since.clear()
             return wanted
         by_owner = _count_by_owner(connection)
-        living = connection.execute(select(machine.c.id, machine.c.capacity).where(machine.c.state.in_(LIVING))).all()
+        columns = machine.c.id, machine.c.capacity, machine.c.urls_left
+        living = connection.execute(select(*columns).where(machine.c.state.in_(LIVING))).all()
         held = {row.id: by_owner.pop(row.id, 0) for row in living}
+        if by_urls and any(row.urls_left for row in living):
+            left = {row.id: max(row.urls_left, held[row.id]) for row in living}
+            others = [left[one.id] for one in living if held[one.id] < one.capacity and one.id != self._machine_id]
+            return wanted if left.get(self._machine_id, 0) <= min(others, default=0) else 0
         to_come = [0] * (machines - len(living))
         with_room = [held[row.id] for row in living if held[row.id] < row.capacity or not row.capacity]
         level = fair_level([*with_room, *to_come] or held.values() or [0], sum(by_owner.values()))
@@ -67,6 +74,7 @@ class FairShare:
                 machine.c.id,
                 machine.c.state,
                 machine.c.capacity,
+                machine.c.urls_left,
                 (machine.c.heartbeat_at >= now - _FRESH).label("fresh"),
             ).where(machine.c.state.in_(LIVING))
         ).all()
@@ -78,6 +86,7 @@ class FairShare:
             self._machine_id,
             {row.id: by_owner.get(row.id, 0) for row in at_work},
             {row.id: row.capacity for row in at_work},
+            {row.id: row.urls_left for row in at_work},
         )
 
     def left_over(self, connection: Connection, sources: Iterable[Open], wanted: int) -> list[Open]:

@@ -838,6 +838,7 @@ machine = Table(
     _tally("refused", "page rows of deltas that were refused: their sites were taken over"),
     _tally("uncommitted", "records in its files that were never committed, cut off or kept as orphans: fetched again"),
     _number("capacity", "seeds that it can hold, as it said with its last heartbeat; 0: not yet", default=0),
+    _number("urls_left", "URLs that its sites have left, as told while there is no delay; 0: not told", default=0),
     _word("kept_open_by", 64, "why the crawl was not over when it last looked; empty: it has not looked", default=""),
     _word(
         "agent", 255, "its identifier, which a consistent partition is made from; kept when it starts anew", default=""

@@ -546,6 +546,7 @@ CREATE TABLE machine (
     refused BIGINT NOT NULL DEFAULT 0,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted BIGINT NOT NULL DEFAULT 0,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     capacity BIGINT NOT NULL DEFAULT 0,  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
+    urls_left BIGINT NOT NULL DEFAULT 0,  -- URLs that its sites have left, as told while there is no delay; 0: not told
     kept_open_by VARCHAR(64) NOT NULL DEFAULT '',  -- why the crawl was not over when it last looked; empty: it has not looked
     agent VARCHAR(255) NOT NULL DEFAULT '',  -- its identifier, which a consistent partition is made from; kept when it starts anew
     weight INTEGER NOT NULL DEFAULT 1,  -- how much of the crawl it takes, compared with the others
@@ -675,4 +676,4 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-INSERT INTO schema_version (version, applied_at) VALUES (12, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
+INSERT INTO schema_version (version, applied_at) VALUES (13, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

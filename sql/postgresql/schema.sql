@@ -547,6 +547,7 @@ CREATE TABLE machine (
     refused BIGINT DEFAULT 0 NOT NULL,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted BIGINT DEFAULT 0 NOT NULL,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     capacity BIGINT DEFAULT 0 NOT NULL,  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
+    urls_left BIGINT DEFAULT 0 NOT NULL,  -- URLs that its sites have left, as told while there is no delay; 0: not told
     kept_open_by VARCHAR(64) COLLATE "C" DEFAULT '' NOT NULL,  -- why the crawl was not over when it last looked; empty: it has not looked
     agent VARCHAR(255) COLLATE "C" DEFAULT '' NOT NULL,  -- its identifier, which a consistent partition is made from; kept when it starts anew
     weight INTEGER DEFAULT 1 NOT NULL,  -- how much of the crawl it takes, compared with the others
@@ -676,4 +677,4 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 );
 
-INSERT INTO schema_version (version, applied_at) VALUES (12, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));
+INSERT INTO schema_version (version, applied_at) VALUES (13, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));

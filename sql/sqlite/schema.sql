@@ -569,6 +569,7 @@ CREATE TABLE machine (
     refused INTEGER DEFAULT 0 NOT NULL,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted INTEGER DEFAULT 0 NOT NULL,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     capacity INTEGER DEFAULT 0 NOT NULL,  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
+    urls_left INTEGER DEFAULT 0 NOT NULL,  -- URLs that its sites have left, as told while there is no delay; 0: not told
     kept_open_by TEXT DEFAULT '' NOT NULL,  -- why the crawl was not over when it last looked; empty: it has not looked
     agent TEXT DEFAULT '' NOT NULL,  -- its identifier, which a consistent partition is made from; kept when it starts anew
     weight INTEGER DEFAULT 1 NOT NULL,  -- how much of the crawl it takes, compared with the others
@@ -710,4 +711,4 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_url_hash_in_part
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('candidate', 'candidate_url_hash_in_parts', '1048576 262144 131072 2');
 ANALYZE sqlite_schema;
 
-INSERT INTO schema_version (version, applied_at) VALUES (12, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (13, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -16,6 +16,10 @@ from scrawler.core.distribution.distributor import choose_move
 from scrawler.model.claims import HeldSites
 
 _MOST_AT_ONCE = 500  # sites given at a time; the next look gives more
+# Where URLs are counted, what goes is what a machine has more than the mean: if it is more than this part of it, and so
+# many URLs, for meanwhile they become fewer, and more are found.
+_NEAR = 0.25
+_FEW_URLS = 100
 
 
 def sites_to_give(held: HeldSites) -> int:
@@ -40,3 +44,15 @@ def sites_to_give(held: HeldSites) -> int:
         counts[target] += 1
         given += source == held.me
     return given
+
+
+def urls_to_give(held: HeldSites) -> int:
+    """Return of how many URLs this machine gives the sites to others that have fewer URLs left.
+
+    So it is where there is no delay: then a site takes a machine's time for as many URLs as it has, and one site with
+    many of them fills a machine. Where there is one, a site takes its own time, and a place.
+    """
+    mean = sum(held.urls.values()) / len(held.urls)
+    too_many = held.urls[held.me] - mean
+    takers = [one for one, urls in held.urls.items() if urls < mean and held.by_machine[one] < held.seats.get(one, 0)]
+    return int(too_many) if takers and too_many > max(_NEAR * mean, _FEW_URLS) else 0

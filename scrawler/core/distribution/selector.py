@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from scrawler.backoff import Backoff
 from scrawler.core.asking.origins import Origins
-from scrawler.core.distribution.balance import sites_to_give
+from scrawler.core.distribution.balance import sites_to_give, urls_to_give
 from scrawler.core.distribution.distributor import SeedIdQueue
 from scrawler.core.distribution.inbox import SelectorInbox
 from scrawler.core.distribution.openers import Opener, kept_open_by
@@ -33,9 +33,10 @@ from scrawler.tuples.classes import dataclass
 T = TypeVar("T")
 
 _LOOK_AGAIN = 2.0  # seconds after which the database is asked again without a reason
-# A machine that has just run out of work, or has just begun, asks sooner: after a tenth of the time since then.
-_LOOK_SOON = 0.1  # seconds, at the soonest
-_OF_TIME_WAITED = 0.1
+# A machine that has just run out of work, or has just begun, asks sooner: after a twentieth of the time since then.
+_LOOK_SOON = 0.03  # seconds, at the soonest
+_OF_TIME_WAITED = 0.05
+_TELL = 0.1  # by so much, of what was told, URLs that are left must have changed to be told again
 _RESOLVER_FULL = 0.05  # seconds to wait for room in the queue of the resolver
 _TOGETHER = 100  # so many sites that were taken up are queued at a time
 _LONG = 0.1  # seconds after which fewer are queued, too
@@ -46,11 +47,18 @@ class Claims(Protocol):
     """The part of the store that gives out sites and seeds."""
 
     def claim(
-        self, sites: int, seeds_per_site: int, *, machines: int, seats_elsewhere: int, longest_rest: Millis
+        self,
+        sites: int,
+        seeds_per_site: int,
+        *,
+        machines: int,
+        seats_elsewhere: int,
+        by_urls: bool,
+        longest_rest: Millis,
     ) -> list[ClaimedSite]:
         """Claim up to so many sites, no more than a fair share among so many machines; none that still rests.
 
-        `seats_elsewhere` is how many seeds the other machines can hold.
+        `seats_elsewhere` is how many seeds the other machines can hold, `by_urls` whether shares are counted in URLs.
         """
 
     def more(self, site_id: int, token: int, limit: int) -> Sequence[Seed]:
@@ -58,6 +66,9 @@ class Claims(Protocol):
 
     def held(self) -> HeldSites | None:
         """Return how many sites each machine at work owns; None while there are sites to claim."""
+
+    def tell_urls_left(self, urls: int) -> None:
+        """Tell other machines how many URLs are left here."""
 
     def states_left(self) -> Set[SeedState]:
         """Tell in which states but done there are seeds."""
@@ -73,6 +84,9 @@ class SelectorPorts:
     may_claim: Callable[[], bool]  # whether sites may be claimed now
     visit: Callable[[int], list[ClaimedSite]]  # claim up to so many sites of others, as a guest with nothing else to do
     keep_at_most: Callable[[int], None]  # let go of what is more than so many sites
+    by_urls: Callable[[], bool]  # whether machines share URLs evenly, and not sites: there is no delay
+    urls_left: Callable[[], int]  # how many URLs are left at the sites that are here
+    give_urls: Callable[[int], None]  # let go of sites with so many URLs
     give_back_untaken: Callable[[SiteDelta], None]  # let go of one that was claimed only; called under the turn
     sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
     look_at_deaths: Callable[[], None]  # note what has killed machines, before sites of theirs are taken up
@@ -87,7 +101,7 @@ class SelectorPorts:
 def look_again_after(waited: float) -> float:
     """Return the seconds after which the database is asked again by a machine that has waited, or lived, for so long.
 
-    A tenth of that time at most is lost when the last machine at work finds the end of the crawl, or other work.
+    A twentieth of that time at most is lost when the last machine at work finds the end of the crawl, or other work.
     """
     return min(max(_LOOK_SOON, _OF_TIME_WAITED * waited), _LOOK_AGAIN)
 
@@ -226,9 +240,21 @@ class UrlSelector(threading.Thread):
             return
         with suppress(StoreBusyError):
             held = self._claims.held()
-            if held is not None and (number := sites_to_give(held)):
+            if held is None or held.me not in held.by_machine:
+                return
+            if self._ports.by_urls():
+                self._share_urls(held)
+            elif number := sites_to_give(held):
                 # What stays is told, not what goes: some may be gone already, and not be committed yet.
                 self._ports.keep_at_most(held.by_machine[held.me] - number)
+
+    def _share_urls(self, held: HeldSites) -> None:
+        """Tell others how many URLs are left here, and give them what is too much."""
+        left, told = self._ports.urls_left(), held.urls[held.me]
+        if abs(left - told) > _TELL * told:
+            self._claims.tell_urls_left(left)
+        if number := urls_to_give(held._replace(urls={**held.urls, held.me: left})):
+            self._ports.give_urls(number)
 
     @property
     def _shares(self) -> bool:
@@ -244,6 +270,7 @@ class UrlSelector(threading.Thread):
                 self._seeds_per_site,
                 machines=self.machines,
                 seats_elsewhere=self.seats_elsewhere,
+                by_urls=self._ports.by_urls(),
                 longest_rest=longest,
             )
             claimed = claimed or self._ports.visit(room)

@@ -22,6 +22,7 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.model.deltas import SiteDelta
 
+GIVEN = 0.02  # seconds a site that goes to another machine waits for company: that one may have nothing else to do
 MOST_ANSWERS = 20_000  # so many answers of all sites together wait in memory
 _SOON = 1.5  # seconds after which a machine with little to do hands a site over: people look at the database meanwhile
 _SITES_A_SECOND = 12  # so many are handed over; where more have changed, each waits longer and brings more
@@ -129,7 +130,7 @@ class Handover:
 
     def release(self, site: SiteContext, now: float, resting: bool = False) -> None:
         """Give a site back to the database."""
-        wait = self._until_others(site, now)
+        wait = GIVEN if site.going else self._until_others(site, now)
         self._forget(site)
         delta = site.take_delta(now, released=True, resting=resting)
         if delta is not None and not (site.lost or site.listing):

@@ -135,6 +135,28 @@ class Crew:
                 site.going = True
                 look_again(site)
 
+    def urls_left(self) -> int:
+        """Return about how many URLs are still to be fetched at the sites that are here, those that go left out."""
+        with self.turn:
+            return sum([max(1, site.urls_left) for site in self.sites() if not site.going])
+
+    def give_urls(self, number: int) -> None:
+        """Let go of sites that have so many URLs left, when they are inactive: of the largest for which that is enough.
+
+        One site stays at least.
+        """
+        with self.turn:
+            staying = sorted(
+                (site for site in self.held_sites() if not site.going), key=lambda site: site.urls_left, reverse=True
+            )
+            may_go = len(staying) - 1
+            for site in staying:
+                if may_go > 0 and (urls := max(1, site.urls_left)) <= number:
+                    number -= urls
+                    may_go -= 1
+                    site.going = True
+                    look_again(site)
+
     def give_back_others(
         self, submit: Callable[[SiteDelta], None], budget: AddressBudget, may_stay: Callable[[SiteContext], bool]
     ) -> None:

@@ -98,6 +98,11 @@ class Lane:
             self._seq = tail.seq + 1
 
     @property
+    def left(self) -> int:
+        """Entries that have not been finished, and those that were finished before one that has not."""
+        return self.length - self._cursor
+
+    @property
     def unfinished(self) -> bool:
         """Whether an entry is left that has not been finished (it may be in flight)."""
         return self._cursor < self.length

@@ -212,6 +212,11 @@ class SiteContext:
         self.waiting -= 1
 
     @property
+    def urls_left(self) -> int:
+        """About how many URLs of its parties are still to be fetched."""
+        return sum([lane.left for party in (*self.parties, *self.set_aside) for lane in party.lanes])
+
+    @property
     def count(self) -> int:
         """How many of its seeds count as held by its collector."""
         return len(self.parties)

@@ -52,9 +52,15 @@ class Worker:
         return Claims(self.database, self.id)
 
     def claim(
-        self, sites: int = 10, seeds_per_site: int = 10, machines: int = 1, seats_elsewhere: int = 0
+        self,
+        sites: int = 10,
+        seeds_per_site: int = 10,
+        machines: int = 1,
+        seats_elsewhere: int = 0,
+        by_urls: bool = False,
     ) -> list[ClaimedSite]:
-        return self.claims.claim(sites, seeds_per_site, machines=machines, seats_elsewhere=seats_elsewhere)
+        shared = {"machines": machines, "seats_elsewhere": seats_elsewhere}
+        return self.claims.claim(sites, seeds_per_site, **shared, by_urls=by_urls)
 
     def claim_one(self) -> ClaimedSite:
         (claimed,) = self.claim(1)

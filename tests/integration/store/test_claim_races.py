@@ -160,7 +160,7 @@ def test_what_a_machine_gives_back_is_for_the_one_with_the_fewest(database: Data
     assert len(held) == 4
     Machines(database).beat(giver.id, capacity=9)
     told = {giver.id: 9, taker.id: 0}
-    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4, taker.id: 0}, told)
+    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4, taker.id: 0}, told, {giver.id: 0, taker.id: 0})
     giver.release(*held[:2])
     assert giver.claims.held() is None, "what is free comes first"
     assert Machines(database).beat(giver.id, capacity=9).free, "so it is not asked for while a beat hears of such"
@@ -168,7 +168,7 @@ def test_what_a_machine_gives_back_is_for_the_one_with_the_fewest(database: Data
     assert {one.id for one in taker.claim(100, machines=2)} == {one.id for one in held[:2]}
     Machines(database).beat(taker.id, capacity=3)
     told = {giver.id: 9, taker.id: 3}
-    assert taker.claims.held() == HeldSites(taker.id, {giver.id: 2, taker.id: 2}, told)
+    assert taker.claims.held() == HeldSites(taker.id, {giver.id: 2, taker.id: 2}, told, {giver.id: 0, taker.id: 0})
     assert not Machines(database).beat(giver.id, capacity=9).free
 
 
@@ -179,7 +179,31 @@ def test_what_was_meant_for_a_machine_that_died_is_for_the_others(database: Data
     giver.release(*held[:2])
     declare_dead(database, taker.id)
     assert len(giver.claim(100, machines=1)) == 2
-    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4}, {giver.id: 0})
+    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4}, {giver.id: 0}, {giver.id: 0})
+
+
+def test_where_urls_count_what_is_free_is_for_the_one_with_the_fewest_left(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _add_sites(database, 6)
+    many, few = Worker.of(database, "many"), Worker.of(database, "few")
+    Machines(database).beat(many.id, capacity=9)
+    Machines(database).beat(few.id, capacity=9)
+    held = many.claim(2, machines=2, by_urls=True)
+    assert len(held) == len(few.claim(3, machines=2, by_urls=True)) - 1 == 2, "sites, while nobody has told of URLs"
+    many.claims.tell_urls_left(5_000)
+    few.claims.tell_urls_left(40)
+    assert many.claims.held() is None, "what is free comes first"
+    assert many.claim(9, machines=2, by_urls=True) == []
+    assert len(few.claim(9, machines=2, by_urls=True)) == 1
+    found = many.claims.held()
+    assert found is not None
+    assert found.urls == {many.id: 5_000, few.id: 40}
+    many.release(held[0])
+    assert many.claim(9, machines=2, by_urls=True) == [], "it is not taken back"
+    assert few.claims.held() is None
+    monkeypatch.setattr(shares, "PATIENCE", 0.0)
+    assert many.claim(9, machines=2, by_urls=True) != [], "unless nobody takes it"
 
 
 def test_nothing_is_given_while_sites_of_a_dead_machine_are_there(database: Database) -> None:

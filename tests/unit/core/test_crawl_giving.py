@@ -15,8 +15,9 @@ NOWHERE: Any = None  # what is submitted, and to which budget: nothing here stan
 class _Site:
     """A site that a collector holds."""
 
-    def __init__(self, *, connected: bool) -> None:
+    def __init__(self, *, connected: bool = True, urls_left: int = 0) -> None:
         self.connected = connected
+        self.urls_left = urls_left
         self.going = False
         self.collector = None
 
@@ -62,3 +63,18 @@ def test_whoever_has_fewer_keeps_them() -> None:
     sites = [_Site(connected=True)]
     _crew(sites).keep_at_most(NOWHERE, NOWHERE, 2)
     assert _going(sites) == [False]
+
+
+def test_the_largest_sites_go_that_do_not_have_too_many_urls() -> None:
+    sites = [_Site(urls_left=urls) for urls in (5_000, 300, 1_200, 900, 0)]
+    crew = _crew(sites[:3], sites[3:])
+    assert crew.urls_left() == 7_401, "a site without any is work as well"
+    crew.give_urls(1_600)
+    assert _going(sites) == [False, True, True, False, True]
+    assert crew.urls_left() == 5_900, "what goes is left out, committed or not"
+
+
+def test_one_site_stays_whatever_it_has() -> None:
+    sites = [_Site(urls_left=10), _Site(urls_left=10)]
+    _crew(sites).give_urls(1_000)
+    assert _going(sites) == [True, False]

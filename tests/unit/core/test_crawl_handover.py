@@ -8,7 +8,7 @@ import pytest
 
 from scrawler.core.durable import handover
 from scrawler.core.durable.checkpointer import LINGER
-from scrawler.core.durable.handover import Handover
+from scrawler.core.durable.handover import GIVEN, Handover
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
@@ -287,9 +287,16 @@ def test_what_is_over_does_not_wait_where_little_is_done_or_a_server_has_asked_f
     desk.handover.checkpoint(100.2)
     desk.sites[-1].told = True
     desk.handover.ends(desk.sites[-1], 100.3)
+    assert set(desk.waits) == {LINGER}
+
+
+def test_what_goes_to_another_machine_waits_even_less() -> None:
+    desk = Desk()
+    for _ in range(120):
+        desk.answer(desk.site(), 100.0)
     desk.sites[-2].going = True
     desk.handover.release(desk.sites[-2], 100.3)
-    assert set(desk.waits) == {LINGER}
+    assert desk.waits == [GIVEN]
 
 
 @pytest.mark.parametrize("released", [True, False])
