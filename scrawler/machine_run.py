@@ -86,14 +86,14 @@ def _closed_by_day(archive: Archive) -> Sequence[ClosedFile]:
 
 
 def _files_of(settings: Settings) -> int:
-    """Return how many files and sockets a machine needs: of its threads, one a seed, and a few that all share."""
-    return settings.threads * (settings.seeds_per_thread + _FILES_OF_A_THREAD) + _FILES_SHARED
+    """Return how many files and sockets a machine needs: of its threads, those of their seeds, and a few for all."""
+    return settings.threads * (settings.seeds_per_thread * settings.per_site + _FILES_OF_A_THREAD) + _FILES_SHARED
 
 
 def have_files(settings: Settings) -> None:
     """Raise the limit of open files as far as wanted. Raises SettingsError where hosts would seem dead for want of it.
 
-    The limit is then too low for a connection a seed.
+    The limit is then too low for the connections of each seed.
     """
     needed = _files_of(settings)
     limit = raise_file_limit(needed + _FILES_TO_SPARE)
@@ -102,7 +102,7 @@ def have_files(settings: Settings) -> None:
         raise SettingsError(
             f"this process may have {limit:,} files and sockets open, and"
             f" {counted(settings.threads, f'thread of {seeds} needs', f'threads of {seeds} need')} {needed:,}:"
-            f" raise the limit (ulimit -n {needed}), or lower --threads or --seeds-per-thread"
+            f" raise the limit (ulimit -n {needed}), or lower --threads, --seeds-per-thread or --per-site"
         )
 
 

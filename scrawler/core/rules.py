@@ -294,7 +294,7 @@ def fetch_limits(settings: Settings, files: GivenFiles) -> FetchLimits:
         settings.connect_timeout,
         settings.timeout,
         settings.max_body,
-        connections=settings.seeds_per_thread + 2,
+        connections=settings.seeds_per_thread * settings.per_site + 2,
         tls_verify=not settings.insecure,
         accept=settings.accept,
         max_head=settings.max_headers,

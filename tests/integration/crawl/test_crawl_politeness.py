@@ -107,6 +107,23 @@ def test_another_host_of_a_domain_does_not_wait_for_the_pause_of_the_first(
     assert crawl.fetched() == {f"http://{name}:{server.port}/" for name in sites}
 
 
+def test_connections_are_kept_for_as_many_requests_as_a_site_may_have(
+    crawl: Crawl, serve: Callable[..., RawServer]
+) -> None:
+    """With room for one a site, those of four sites drove each other out: most requests began with a new one."""
+    names, paths = [f"{name}.example" for name in "abcd"], [f"/{number}" for number in range(40)]
+    replies = {path: page(f"{path} is like no other") for path in paths}
+    sites = {name: {"/": page(name, links=tuple(paths)), **replies} for name in names}
+    server = serve(by_host(sites))
+    crawl.add([f"http://{name}:{server.port}/" for name in names])
+    crawl.run(
+        delay=0, per_site=4, per_ip=16, threads=1, seeds_per_thread=4, robots=False,
+        resolve=tuple(f"{name}=127.0.0.1" for name in names),
+    )  # fmt: skip
+    assert len(crawl.fetched()) == len(names) * (len(paths) + 1)
+    assert server.connections <= len(names) * 4
+
+
 class BusyServer:
     """Counts the requests that it has at a time, over all connections; every answer takes 10 ms."""
 
