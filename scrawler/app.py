@@ -48,6 +48,7 @@ from scrawler.store.retries import Retries
 from scrawler.store.revisits import Revisits, order_left
 from scrawler.store.seeds import Seeds
 from scrawler.store.starts import Starts
+from scrawler.store.statistics import tell_statistics_again
 from scrawler.store.suspects import Suspects
 from scrawler.units import counted, format_seconds
 from scrawler.upkeep import Upkeep, packed
@@ -351,6 +352,7 @@ def _launched(
     settings: Settings, database: Database, crawl: Crawl, stop: threading.Event, say: Callable[[str], None]
 ) -> Launch:
     """Note that machines are being started; say what the user should know before they do anything."""
+    tell_statistics_again(database)
     launch = Launch(Starts(database).begin(settings.machines), settings.machines, crawl.files_prefix)
     _tell_orders(Control(database).orders(), say)
     _keep(settings, database, crawl, stop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,10 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.page_lists import Last, PageFilter, PageLists
 from scrawler.store.scores import Scores
 from scrawler.store.sizes import Sizes
+from scrawler.store.statistics import tell_statistics_again
 from scrawler.store.traces import Traces
 from scrawler.store.upgrade import upgrade_database
-from tests.integration.store.crawling import add
+from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
 from tests.stored import load_schema
 
 HASHES = [url_hash("http://a.org/"), url_hash("http://b.org/")]
@@ -110,3 +111,45 @@ def test_candidates_are_found_by_the_hashes_of_their_urls(opened: Database) -> N
         of_candidates = [step for step in steps if re.match(r"(?:SCAN|SEARCH) candidate\b", step)]
         assert any(CANDIDATES_IN_PARTS.search(step) for step in of_candidates), steps
         assert not any(step == "SCAN candidate" for step in of_candidates), steps
+
+
+@pytest.mark.parametrize("done", ["ANALYZE", "DROP TABLE sqlite_stat1", "DELETE FROM sqlite_stat1"])
+def test_what_was_counted_while_there_was_next_to_nothing_is_forgotten_when_a_run_begins(
+    tmp_path: Path, done: str
+) -> None:
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    with closing(open_database(url)) as database:
+        assert not tell_statistics_again(database)
+        worker = Worker.of(database, "one")
+        add(database, "http://a.org/")
+        site = worker.claim_one()
+        number = site.seeds[0].id
+        found = [candidate(number, f"http://x{n}.org/") for n in range(3)]
+        worker.commit(site_delta(site, seed_delta(number, pages=[page(number, "http://a.org/")], externals=found)))
+        with database.begin() as connection:
+            connection.exec_driver_sql(done)
+    with closing(open_database(url)) as misled:
+        with _plans() as steps:
+            Traces(misled).pages(HASHES)
+        assert not any(IN_PARTS in step for step in steps), "else there is nothing to be told again"
+        assert tell_statistics_again(misled)
+        assert not tell_statistics_again(misled)
+        for database in (misled, open_database(url)):
+            with _plans() as steps:
+                Traces(database).pages(HASHES)
+                list(Candidates(database).urls())
+            assert any(IN_PARTS in step for step in steps), steps
+            assert any(CANDIDATES_IN_PARTS.search(step) for step in steps), steps
+            database.close()
+
+
+def test_what_was_counted_of_a_large_crawl_is_left(tmp_path: Path) -> None:
+    with closing(open_database(f"sqlite:///{tmp_path / 'crawl.db'}")) as database:
+        counted = {"page_seed": "90000 3", "page_url_hash_in_parts": "90000 22500 1"}
+        with database.begin() as connection:
+            for index, text in counted.items():
+                connection.exec_driver_sql("UPDATE sqlite_stat1 SET stat = ? WHERE idx = ?", (text, index))
+        assert not tell_statistics_again(database)
+        with database.begin() as connection:
+            found = {row[0]: row[1] for row in connection.exec_driver_sql("SELECT idx, stat FROM sqlite_stat1")}
+        assert found | counted == found
