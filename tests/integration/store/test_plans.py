@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
 
+from scrawler.app import prepare_crawl
 from scrawler.model.results import Result
 from scrawler.model.terms import url_hash
+from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
 from scrawler.store.changes import Changes
 from scrawler.store.committed import pages_of
@@ -153,3 +156,12 @@ def test_what_was_counted_of_a_large_crawl_is_left(tmp_path: Path) -> None:
         with database.begin() as connection:
             found = {row[0]: row[1] for row in connection.exec_driver_sql("SELECT idx, stat FROM sqlite_stat1")}
         assert found | counted == found
+
+
+def test_a_run_tells_them_before_its_machines_begin(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'crawl.db'}"
+    with closing(open_database(url)) as database, database.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM sqlite_stat1")
+    prepare_crawl(Settings.model_validate({"db": url, "user_agent": "TestCrawler/1.0 (+http://127.0.0.1/)"}), Event())
+    with closing(open_database(url)) as database:
+        assert not tell_statistics_again(database)
