@@ -99,8 +99,8 @@ class Lane:
 
     @property
     def left(self) -> int:
-        """Entries that have not been finished, and those that were finished before one that has not."""
-        return self.length - self._cursor
+        """How many entries have not been finished."""
+        return self.length - self._cursor - (0 if self._ahead is None else len(self._ahead))
 
     @property
     def unfinished(self) -> bool:

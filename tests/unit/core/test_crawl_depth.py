@@ -223,6 +223,17 @@ def test_entries_come_in_the_order_of_listing() -> None:
     assert seen == [f"http://a/{number}" for number in range(3000)]
 
 
+def test_what_is_left_are_entries_that_have_not_been_finished_in_whatever_order_others_were() -> None:
+    lane, left = new_lane(), []
+    for number in range(5):
+        lane.append(f"http://a/{number}", 1)
+    taken = [lane.take() for _ in range(5)]
+    for index in (taken[3], taken[1], taken[0], taken[4], taken[2]):
+        left.append(lane.left)
+        lane.finish(index)
+    assert [*left, lane.left] == [5, 4, 3, 2, 1, 0]
+
+
 def test_full_chunks_leave_memory_and_come_back() -> None:
     lane, durable = new_lane(), Durable()
     in_chunks = DEPTH_BUFFER // CHUNK_ENTRIES
