@@ -47,7 +47,7 @@ class FetchLimits:
     connect_timeout: float
     timeout: float  # seconds that a whole download may take
     max_body: int
-    connections: int  # connections that are kept open at most
+    connections: int = field(compare=False)  # kept open at most; a downloader heeds those that it was made with
     tls_verify: bool = True
     accept: tuple[str, ...] = ()  # media ranges that the Accept header prefers; none: HTML, but anything goes
     max_head: int = 128 * 1024  # bytes of all heads of an answer, interim ones included
