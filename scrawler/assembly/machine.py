@@ -176,6 +176,7 @@ def _put_together(
         may_claim=permission.may_start if standing is None else partial(_may_claim, permission, standing),
         visit=guest.visit,
         keep_at_most=partial(crew.keep_at_most, checkpointer.submit, sharing.budget),
+        keep_queued_at_most=partial(crew.keep_at_most, checkpointer.submit, sharing.budget, queued_only=True),
         by_urls=lambda: rules.delay == 0,
         urls_left=crew.urls_left,
         give_urls=crew.give_urls,

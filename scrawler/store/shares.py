@@ -12,7 +12,7 @@ row says so, and none can be left behind: where the taker is killed, the site is
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import ColumnElement, Connection, literal_column, null, select
 from sqlalchemy import func as sql
@@ -20,7 +20,7 @@ from sqlalchemy import func as sql
 from scrawler.model.claims import HeldSites, SiteState, enough_for_all, fair_level
 from scrawler.model.machines import BEAT_EVERY, MachineState
 from scrawler.store.overview import LIVING
-from scrawler.store.rows import in_state, sliced
+from scrawler.store.rows import AnyRow, in_state, sliced
 from scrawler.store.sites import FREE, Open, candidates
 from scrawler.store.tables import machine, site
 
@@ -49,17 +49,32 @@ class FairShare:
             self._open_since.clear()
             return wanted
         by_owner = _count_by_owner(connection)
-        columns = machine.c.id, machine.c.capacity, machine.c.urls_left
+        columns = machine.c.id, machine.c.state, machine.c.capacity, machine.c.urls_left
         living = connection.execute(select(*columns).where(machine.c.state.in_(LIVING))).all()
         held = {row.id: by_owner.pop(row.id, 0) for row in living}
         if by_urls and any(row.urls_left for row in living):
-            left = {row.id: max(row.urls_left, held[row.id]) for row in living}
-            others = [left[one.id] for one in living if held[one.id] < one.capacity and one.id != self._machine_id]
-            return wanted if left.get(self._machine_id, 0) <= min(others, default=0) else 0
+            found = self._allowed_by_urls(wanted, living, held)
+            if found is not None:
+                return found
         to_come = [0] * (machines - len(living))
-        with_room = [held[row.id] for row in living if held[row.id] < row.capacity or not row.capacity]
+        at_work = [row for row in living if row.state == MachineState.RUNNING.value]  # others claim nothing
+        with_room = [held[row.id] for row in at_work if held[row.id] < row.capacity or not row.capacity]
         level = fair_level([*with_room, *to_come] or held.values() or [0], sum(by_owner.values()))
         return max(0, min(wanted, level - held.get(self._machine_id, 0)))
+
+    def _allowed_by_urls(self, wanted: int, living: Sequence[AnyRow], held: Mapping[int, int]) -> int | None:
+        """Return how many sites to claim for free places, if this machine has the fewest URLs left of all that have some.
+
+        None: no other machine has any.
+        """
+        at_work = [row for row in living if row.state == MachineState.RUNNING.value]
+        room = {row.id: row.capacity - held[row.id] for row in living}
+        left = {row.id: max(row.urls_left, held[row.id]) for row in living}
+        others = [left[row.id] for row in at_work if room[row.id] > 0 and row.id != self._machine_id]
+        if not others:
+            return None
+        is_least = left.get(self._machine_id, 0) <= min(others)
+        return min(wanted, max(0, room.get(self._machine_id, 0))) if is_least else 0
 
     def held(self, connection: Connection, clock: str) -> HeldSites | None:
         """Return how many sites the machines own that are at work; None: there are sites to claim, which come first.

@@ -36,6 +36,7 @@ _LOOK_AGAIN = 2.0  # seconds after which the database is asked again without a r
 # A machine that has just run out of work, or has just begun, asks sooner: after a twentieth of the time since then.
 _LOOK_SOON = 0.03  # seconds, at the soonest
 _OF_TIME_WAITED = 0.05
+_SETTLED = 0.2  # seconds after which whoever has taken what was given has told how many URLs it has now
 _TELL = 0.1  # by so much, of what was told, URLs that are left must have changed to be told again
 _RESOLVER_FULL = 0.05  # seconds to wait for room in the queue of the resolver
 _TOGETHER = 100  # so many sites that were taken up are queued at a time
@@ -84,8 +85,9 @@ class SelectorPorts:
     may_claim: Callable[[], bool]  # whether sites may be claimed now
     visit: Callable[[int], list[ClaimedSite]]  # claim up to so many sites of others, as a guest with nothing else to do
     keep_at_most: Callable[[int], None]  # let go of what is more than so many sites
+    keep_queued_at_most: Callable[[int], None]  # the same, but those that are in work stay
     by_urls: Callable[[], bool]  # whether machines share URLs evenly, and not sites: there is no delay
-    urls_left: Callable[[], int]  # how many URLs are left at the sites that are here
+    urls_left: Callable[[], tuple[int, bool]]  # how many URLs are left here, and whether some are to go
     give_urls: Callable[[int], None]  # let go of sites with so many URLs
     give_back_untaken: Callable[[SiteDelta], None]  # let go of one that was claimed only; called under the turn
     sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
@@ -141,6 +143,7 @@ class UrlSelector(threading.Thread):
         self._ports = ports
         self._began = time.monotonic()
         self._busy_at = self._began  # when this machine was last seen to hold anything
+        self._give_at = self._began  # monotonic seconds before which no URLs are given
         self._share_at = self._began  # monotonic seconds of the next look at what other machines have
         self._turn = turn
         self._nameless: set[SiteContext] = set()  # sites whose first address is being looked up
@@ -239,21 +242,24 @@ class UrlSelector(threading.Thread):
         if every >= _LOOK_AGAIN and self.sites_are_free:
             return
         with suppress(StoreBusyError):
-            held = self._claims.held()
-            if held is None or held.me not in held.by_machine:
-                return
-            if self._ports.by_urls():
-                self._share_urls(held)
-            elif number := sites_to_give(held):
+            by_urls, held = self._ports.by_urls(), self._claims.held()
+            if held is not None and (number := sites_to_give(held)):
+                keep_at_most = self._ports.keep_queued_at_most if by_urls else self._ports.keep_at_most
                 # What stays is told, not what goes: some may be gone already, and not be committed yet.
-                self._ports.keep_at_most(held.by_machine[held.me] - number)
+                keep_at_most(held.by_machine[held.me] - number)
+            if by_urls:
+                self._share_urls(held, now)
 
-    def _share_urls(self, held: HeldSites) -> None:
-        """Tell others how many URLs are left here, and give them what is too much."""
-        left, told = self._ports.urls_left(), held.urls[held.me]
-        if abs(left - told) > _TELL * told:
+    def _share_urls(self, held: HeldSites | None, now: float) -> None:
+        """Tell others how many URLs are left here, and give them what is too much, once all that was given is taken."""
+        left, are_going = self._ports.urls_left()
+        if held is None or are_going:
+            self._give_at = now + _SETTLED
+        if held is None or held.me not in held.urls:
+            return
+        if abs(left - held.urls[held.me]) > _TELL * held.urls[held.me]:
             self._claims.tell_urls_left(left)
-        if number := urls_to_give(held._replace(urls={**held.urls, held.me: left})):
+        if now >= self._give_at and (number := urls_to_give(held._replace(urls={**held.urls, held.me: left}))):
             self._ports.give_urls(number)
 
     @property
@@ -288,6 +294,8 @@ class UrlSelector(threading.Thread):
             with self._turn:
                 for left in untaken:
                     self._ports.give_back_untaken(self._taker.untaken(left))
+        if claimed and self._ports.by_urls():
+            self._share_at = min(self._share_at, time.monotonic())  # others wait for what is told of that
         if claimed:
             with self._turn:
                 self._inbox.news = True  # there may be more

@@ -123,22 +123,30 @@ class Crew:
             if address not in asked:
                 budget.dismiss(address, time.monotonic(), waited_for=waited_for)
 
-    def keep_at_most(self, submit: Callable[[SiteDelta], None], budget: AddressBudget, number: int) -> None:
-        """Let go of what is more than so many sites: at once of those in the queue, of those in work when inactive."""
+    def keep_at_most(
+        self, submit: Callable[[SiteDelta], None], budget: AddressBudget, number: int, queued_only: bool = False
+    ) -> None:
+        """Let go of what is more than so many sites: at once of those in the queue, of those in work when inactive.
+
+        With `queued_only` those in work stay.
+        """
         with self.turn:
             staying = sorted((site for site in self.held_sites() if not site.going), key=lambda site: site.connected)
             beyond = len(staying) + len(self.queue) - number
             while beyond > 0 and len(self.queue):
                 self._give_back_queued(self.queue.take_last(), submit, budget)
                 beyond -= 1
+            if queued_only:
+                return
             for site in staying[: max(0, beyond)]:  # those first that were not asked yet: no connection is lost
                 site.going = True
                 look_again(site)
 
-    def urls_left(self) -> int:
-        """Return about how many URLs are still to be fetched at the sites that are here, those that go left out."""
+    def urls_left(self) -> tuple[int, bool]:
+        """Return about how many URLs are still to be fetched at the sites that are here, and whether some are to go."""
         with self.turn:
-            return sum([max(1, site.urls_left) for site in self.sites() if not site.going])
+            sites = self.sites()
+            return sum([max(1, site.urls_left) for site in sites]), any([site.going for site in sites])
 
     def give_urls(self, number: int) -> None:
         """Let go of sites that have so many URLs left, when they are inactive: of the largest for which that is enough.

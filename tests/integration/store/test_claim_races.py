@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine, event, select
 
 from scrawler.model.claims import HeldSites
+from scrawler.model.machines import MachineState
 from scrawler.store import claims, shares
 from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import Machines
@@ -204,6 +205,27 @@ def test_where_urls_count_what_is_free_is_for_the_one_with_the_fewest_left(
     assert few.claims.held() is None
     monkeypatch.setattr(shares, "PATIENCE", 0.0)
     assert many.claim(9, machines=2, by_urls=True) != [], "unless nobody takes it"
+
+
+def test_where_urls_count_sites_are_for_places_that_are_free(database: Database) -> None:
+    _add_sites(database, 4)
+    large, full = Worker.of(database, "large"), Worker.of(database, "full")
+    Machines(database).beat(large.id, capacity=3)
+    Machines(database).beat(full.id, capacity=1)
+    assert len(large.claim(1, machines=2)) == len(full.claim(1, machines=2)) == 1
+    large.claims.tell_urls_left(800)
+    full.claims.tell_urls_left(400)
+    assert full.claim(9, machines=2, by_urls=True) == [], "it has fewer URLs, and no place"
+    assert len(large.claim(9, machines=2, by_urls=True)) == 2, "of those that have places it has the fewest"
+
+
+def test_where_urls_count_a_machine_that_ends_is_not_waited_for(database: Database) -> None:
+    _add_sites(database, 2)
+    one, leaving = Worker.of(database, "one"), Worker.of(database, "leaving")
+    Machines(database).beat(one.id, capacity=3)
+    Machines(database).beat(leaving.id, state=MachineState.STOPPING, capacity=3)
+    one.claims.tell_urls_left(800)
+    assert len(one.claim(9, machines=2, by_urls=True)) == 2
 
 
 def test_nothing_is_given_while_sites_of_a_dead_machine_are_there(database: Database) -> None:

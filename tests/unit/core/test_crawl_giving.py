@@ -22,6 +22,28 @@ class _Site:
         self.collector = None
 
 
+class _Queued(_Site):
+    """A site that waits for a collector."""
+
+    count = 1
+
+    def address(self) -> str:
+        return "192.0.2.1"
+
+    def take_delta(self, _now: float, released: bool) -> tuple[_Queued, bool]:
+        return self, released
+
+    def forget(self) -> None:
+        pass
+
+
+class _NoBudget:
+    """What waits for addresses: nobody here."""
+
+    def could_dismiss(self, _address: str) -> bool:
+        return False
+
+
 class _Collector:
     def __init__(self, sites: list[_Site]) -> None:
         self.sites = dict(enumerate(sites))
@@ -68,13 +90,24 @@ def test_whoever_has_fewer_keeps_them() -> None:
 def test_the_largest_sites_go_that_do_not_have_too_many_urls() -> None:
     sites = [_Site(urls_left=urls) for urls in (5_000, 300, 1_200, 900, 0)]
     crew = _crew(sites[:3], sites[3:])
-    assert crew.urls_left() == 7_401, "a site without any is work as well"
+    assert crew.urls_left() == (7_401, False), "a site without any is work as well"
     crew.give_urls(1_600)
     assert _going(sites) == [False, True, True, False, True]
-    assert crew.urls_left() == 5_900, "what goes is left out, committed or not"
+    assert crew.urls_left() == (7_401, True)
 
 
 def test_one_site_stays_whatever_it_has() -> None:
     sites = [_Site(urls_left=10), _Site(urls_left=10)]
     _crew(sites).give_urls(1_000)
     assert _going(sites) == [True, False]
+
+
+def test_of_those_in_work_none_goes_where_only_the_queue_is_meant() -> None:
+    given: list[Any] = []
+    crew = _crew(sites := [_Site(), _Site()])
+    for _ in range(3):
+        crew.queue.put(cast(Any, _Queued()))
+    crew.keep_at_most(given.append, cast(Any, _NoBudget()), 4, queued_only=True)
+    assert (len(crew.queue), len(given)) == (2, 1)
+    crew.keep_at_most(given.append, cast(Any, _NoBudget()), 1, queued_only=True)
+    assert (len(crew.queue), len(given), _going(sites)) == (0, 3, [False, False])
