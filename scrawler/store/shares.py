@@ -63,9 +63,9 @@ class FairShare:
         return max(0, min(wanted, level - held.get(self._machine_id, 0)))
 
     def _allowed_by_urls(self, wanted: int, living: Sequence[AnyRow], held: Mapping[int, int]) -> int | None:
-        """Return how many sites to claim for free places, if this machine has the fewest URLs left of all that have some.
+        """Return how many sites to claim for free places, if of all that have any it has the fewest URLs left.
 
-        None: no other machine has any.
+        None: no other machine has a free place.
         """
         at_work = [row for row in living if row.state == MachineState.RUNNING.value]
         room = {row.id: row.capacity - held[row.id] for row in living}

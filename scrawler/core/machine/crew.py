@@ -146,7 +146,7 @@ class Crew:
         """Return about how many URLs are still to be fetched at the sites that are here, and whether some are to go."""
         with self.turn:
             sites = self.sites()
-            return sum([max(1, site.urls_left) for site in sites]), any([site.going for site in sites])
+            return sum([max(1, site.urls_left) for site in sites]), any(site.going for site in sites)
 
     def give_urls(self, number: int) -> None:
         """Let go of sites that have so many URLs left, when they are inactive: of the largest for which that is enough.
