@@ -17,7 +17,7 @@ from scrawler.store.tables import candidate, seed
 from scrawler.tuples.classes import NamedTuple
 
 _MERGED = 2_000  # URLs held in memory at a time
-_PROMOTED = 0, 1, 2, 3  # all that the column may say: the index has it before the hash
+PROMOTED = 0, 1, 2, 3  # all that the column may say: the index has it before the hash
 
 
 class CandidateView(NamedTuple):
@@ -158,7 +158,7 @@ def those_of_seeds(ranges: HashRanges | None = None) -> AnySelect:
     it = and_(candidate.c.seed_id == key.c.seed_id, candidate.c.url_hash == key.c.url_hash)
     columns = key.c.url_hash, candidate.c.count.label("times"), candidate.c.seed_id
     query = select(*columns).select_from(key).join(seed, seed.c.url_hash == key.c.url_hash).join(candidate, it)
-    return query if ranges is None else query.where(key.c.promoted.in_(_PROMOTED), *ranges.hold(key.c.url_hash))
+    return query if ranges is None else query.where(key.c.promoted.in_(PROMOTED), *ranges.hold(key.c.url_hash))
 
 
 def fewer_than_looked_up(connection: Connection) -> bool:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy import func as sql
 
 from scrawler.model.seeds import SeedState
-from scrawler.store.candidates import Candidates, fewer_than_looked_up, those_of_seeds
+from scrawler.store.candidates import PROMOTED, Candidates, fewer_than_looked_up, those_of_seeds
 from scrawler.store.engine import Database, plain_rows
 from scrawler.store.hash_ranges import HashRanges, read_by_hash
 from scrawler.store.rows import AnySelect, bytes_literals, sliced
@@ -110,6 +110,6 @@ def _looked_up(connection: Connection, hashes: Sequence[bytes]) -> Iterator[Sequ
     """Yield what `_sums_of` does, of these hashes, each of which is looked up."""
     for part in sliced(hashes):
         yield from connection.exec_driver_sql(
-            "SELECT url_hash, COUNT(*), SUM(count) FROM candidate WHERE promoted IN (0, 1, 2, 3) AND url_hash IN"
+            f"SELECT url_hash, COUNT(*), SUM(count) FROM candidate WHERE promoted IN {PROMOTED} AND url_hash IN"
             f" ({bytes_literals(connection, part)}) GROUP BY url_hash"
         )

@@ -52,25 +52,25 @@ class FairShare:
         columns = machine.c.id, machine.c.state, machine.c.capacity, machine.c.urls_left
         living = connection.execute(select(*columns).where(machine.c.state.in_(LIVING))).all()
         held = {row.id: by_owner.pop(row.id, 0) for row in living}
+        # Who pauses or ends claims nothing; what the row says of this machine may be of the last heartbeat.
+        at_work = [row for row in living if row.state == MachineState.RUNNING.value or row.id == self._machine_id]
         if by_urls and any(row.urls_left for row in living):
-            found = self._allowed_by_urls(wanted, living, held)
+            found = self._allowed_by_urls(wanted, at_work, held)
             if found is not None:
                 return found
         to_come = [0] * (machines - len(living))
-        at_work = [row for row in living if row.state == MachineState.RUNNING.value]  # others claim nothing
         with_room = [held[row.id] for row in at_work if held[row.id] < row.capacity or not row.capacity]
         level = fair_level([*with_room, *to_come] or held.values() or [0], sum(by_owner.values()))
         return max(0, min(wanted, level - held.get(self._machine_id, 0)))
 
-    def _allowed_by_urls(self, wanted: int, living: Sequence[AnyRow], held: Mapping[int, int]) -> int | None:
+    def _allowed_by_urls(self, wanted: int, at_work: Sequence[AnyRow], held: Mapping[int, int]) -> int | None:
         """Return how many sites to claim for free places, if of all that have any it has the fewest URLs left.
 
         None: no other machine has a free place.
         """
-        at_work = [row for row in living if row.state == MachineState.RUNNING.value]
-        room = {row.id: row.capacity - held[row.id] for row in living}
-        left = {row.id: max(row.urls_left, held[row.id]) for row in living}
-        others = [left[row.id] for row in at_work if room[row.id] > 0 and row.id != self._machine_id]
+        room = {row.id: row.capacity - held[row.id] for row in at_work}
+        left = {row.id: max(row.urls_left, held[row.id]) for row in at_work}
+        others = [left[one] for one in room if room[one] > 0 and one != self._machine_id]
         if not others:
             return None
         is_least = left.get(self._machine_id, 0) <= min(others)

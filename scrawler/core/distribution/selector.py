@@ -294,9 +294,9 @@ class UrlSelector(threading.Thread):
             with self._turn:
                 for left in untaken:
                     self._ports.give_back_untaken(self._taker.untaken(left))
-        if claimed and self._ports.by_urls():
-            self._share_at = min(self._share_at, time.monotonic())  # others wait for what is told of that
         if claimed:
+            if self._ports.by_urls():
+                self._share_at = time.monotonic()  # others wait for what is told of that
             with self._turn:
                 self._inbox.news = True  # there may be more
         return len(claimed)

@@ -29,8 +29,9 @@ from scrawler.errors import StartError
 from scrawler.machine_run import Launch
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
+from scrawler.supervisor import process as processes
 from scrawler.supervisor import supervisor as supervisors
-from scrawler.supervisor.messages import Failure, order_line, read_report
+from scrawler.supervisor.messages import Failure, order_line, read_report, report_line
 from scrawler.supervisor.process import MachineProcess
 from scrawler.supervisor.supervisor import Supervisor
 from scrawler.synthweb.process import SynthServer
@@ -254,6 +255,21 @@ def test_a_machine_process_whose_thread_cannot_be_started_is_killed(monkeypatch:
     assert process.returncode == -signal.SIGKILL
     assert process.stdin is not None
     assert process.stdin.closed
+
+
+def test_a_machine_process_is_over_with_its_last_word_and_made_to_end_if_it_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    last = RunSummary((1,), "crawl", "ended", 1.0, 2, 3, 4, 0, 2.0, 0, {}, ())
+    lingers = f"import os, signal; os.write(1, {report_line(last)!r}); signal.pause()"
+    monkeypatch.setattr(processes, "_COMMAND", (sys.executable, "-c", lingers))
+    told = threading.Event()
+    process = MachineProcess(b"", lambda _: None, told.set)
+    assert told.wait(BOUND)
+    assert (process.over, process.ended) == (True, False)
+    assert isinstance(process.last, RunSummary)
+    process.end_within(0)
+    assert process.ended
 
 
 @pytest.mark.parametrize("kibibytes", [300_000, 400_000])

@@ -59,8 +59,9 @@ class Worker:
         seats_elsewhere: int = 0,
         by_urls: bool = False,
     ) -> list[ClaimedSite]:
-        shared = {"machines": machines, "seats_elsewhere": seats_elsewhere}
-        return self.claims.claim(sites, seeds_per_site, **shared, by_urls=by_urls)
+        return self.claims.claim(
+            sites, seeds_per_site, machines=machines, seats_elsewhere=seats_elsewhere, by_urls=by_urls
+        )
 
     def claim_one(self) -> ClaimedSite:
         (claimed,) = self.claim(1)

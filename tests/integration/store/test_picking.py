@@ -12,6 +12,7 @@ from scrawler.errors import InputError, StoreError
 from scrawler.model.machines import MachineState
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
+from scrawler.store import scores
 from scrawler.store.crawls import Crawls
 from scrawler.store.picking import Picked
 from scrawler.store.seeds import NewSeed, Seeds
@@ -88,6 +89,24 @@ def test_the_best_come_first_with_a_limit_by_domain(opened: scrawler.Crawl) -> N
     assert [(one.url, one.score, one.whole) for one in opened.choose("rank", 1)] == [(C, 2.0, 4)]
     opened.skip(C)
     assert C not in [one.url for one in opened.choose("rank", 10)]
+
+
+def test_links_are_counted_alike_from_the_side_of_seeds_and_from_that_of_candidates(
+    opened: scrawler.Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for url in (A, B, C, OTHER):
+        done(opened, url, 10, 9)
+    finders = [opened.seed(url).seed.id for url in (A, B, OTHER)]
+    for linked, promoted, number in ((C, 0, 3), (B, 1, 2), (A, 2, 1), ("http://no-seed.test/", 0, 3)):
+        for finder in finders[:number]:
+            row = {"seed_id": finder, "url_hash": url_hash(linked), "url": linked, "depth": 1, "count": 5}
+            put(opened, candidate, **row, promoted=promoted)
+    wanted = {A: (1, 5), B: (2, 10), C: (3, 15), OTHER: (0, 0)}
+    for fewer in (True, False):
+        monkeypatch.setattr(scores, "fewer_than_looked_up", lambda _, fewer=fewer: fewer)
+        found = {one.url: (one.part, one.whole) for one in scores.Scores(opened.database).links()}
+        assert {url: found[url] for url in wanted} == wanted
+        assert "http://no-seed.test/" not in found
 
 
 def test_what_was_chosen_is_for_the_next_run(opened: scrawler.Crawl) -> None:
