@@ -15,6 +15,11 @@ from sqlalchemy.engine import Dialect
 
 from experiments.lab.process import pass_over
 from tests import mariadb, postgresql
+from tests.failures import (  # noqa: F401  hooks of pytest
+    pytest_runtest_logreport,
+    pytest_sessionfinish,
+    pytest_xdist_make_scheduler,
+)
 from tests.hot import VisiblePatches, require_the_form
 from tests.mariadb import MariaDb, running_mariadb
 from tests.plain import leave_out_compiled_parts

@@ -1,5 +1,5 @@
 """How long tests wait. None may depend on how busy the machine is: these are for what never works or never comes."""
 
-HANGS = 120.0  # seconds after which a test says that something hangs; all that works is done long before
+HANGS = 90.0  # seconds after which a test says that something hangs; all that works is done long before
 FAR = 300.0  # seconds of a pause or limit that must not be waited for; who waits for it is seen to have done so
 EARLY = FAR / 2  # what ends before has not waited for it

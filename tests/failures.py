@@ -1,0 +1,111 @@
+"""What a run of pytest leaves for `tests.again`: its failures, and how it ended. Hooks for conftest.py."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.workermanage import WorkerController
+
+FOLDER = "TEST_FAILURES"  # the variable that names the folder of these files
+CALL = "TEST_CALL"  # the variable that names this call of pytest
+FORM = ("TEST_PLAIN", "TEST_COMPILED", "PYTHONSAFEPATH")  # the variables that say in which form the program is tested
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A test that failed, and how to run it again."""
+
+    test: str  # its node id
+    text: str  # what pytest told of it
+    python: str  # the interpreter that ran it
+    options: list[str]  # of pytest, that the form of the program wants
+    form: dict[str, str]  # the variables that say in which form the program was tested
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write a failure down when it is told, so that the end of the whole run loses none."""
+    if report.failed and (path := _path()) is not None:
+        with path.open("a") as file:
+            file.write(json.dumps(asdict(_failure(report))) + "\n")
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """Write down that the run came to its end, and with which exit code."""
+    if (path := _path()) is not None:
+        with path.open("a") as file:
+            file.write(json.dumps({"exit": int(exitstatus)}) + "\n")
+
+
+class FileScheduling(LoadFileScheduling):  # type: ignore[misc]
+    """A file is one worker's. A test that ends its worker is not given to another one.
+
+    The scheduler of xdist gives it to one worker after the other, and each of them dies.
+    """
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Forget a worker that has died; return the test that it was at, if it was at one."""
+        units = self.assigned_work.pop(node)
+        waiting = [(unit, test) for unit in units.values() for test, is_done in unit.items() if not is_done]
+        if not waiting:
+            return None
+        unit, last = waiting[0]
+        unit[last] = True
+        self.workqueue.update({scope: unit for scope, unit in units.items() if not all(unit.values())})
+        for other in self.assigned_work:
+            self._reschedule(other)
+        return str(last)
+
+
+@pytest.hookimpl(tryfirst=True, optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
+    """Replace the scheduler that gives whole files to workers."""
+    return FileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def read(path: Path) -> tuple[list[Failure], int | None]:
+    """Return what a call has left, and its exit code; None: it never came to its end."""
+    failures: list[Failure] = []
+    exit_code: int | None = None
+    for row in _rows(path):
+        if "exit" in row:
+            exit_code = row["exit"]
+        else:
+            failures.append(Failure(**row))
+    return failures, exit_code
+
+
+def _rows(path: Path) -> Iterator[dict]:
+    if path.exists():
+        yield from map(json.loads, path.read_text().splitlines())
+
+
+def _path() -> Path | None:
+    """Return where this run writes; None: nobody asked for it, or this is a worker and the run itself writes."""
+    folder = os.environ.get(FOLDER)
+    if not folder or "PYTEST_XDIST_WORKER" in os.environ:
+        return None
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder) / f"{os.environ.get(CALL, 'test')}.jsonl"
+
+
+def _failure(report: pytest.TestReport) -> Failure:
+    form = {name: os.environ[name] for name in FORM if name in os.environ}
+    return Failure(report.nodeid, report.longreprtext, sys.executable, _overrides(sys.argv), form)
+
+
+def _overrides(arguments: Sequence[str]) -> list[str]:
+    """Return the options `-o NAME=VALUE` of a command line."""
+    pairs = itertools.pairwise(arguments)
+    return [word for option, value in pairs if option == "-o" for word in (option, value)]
