@@ -67,7 +67,8 @@ else:
 
         def __get__(self, one, kind):
             """Return the method, of an object or of the class. Of two threads both may write it."""
-            for owner in kind.__mro__:
+            shown = one if isinstance(one, type) else kind  # `inspect.signature` gives a class and the class of it
+            for owner in shown.__mro__:
                 if owner.__dict__.get("__init__") is self:
                     self._written = _written_init(owner, self._frozen)
                     owner.__init__ = self._written

@@ -136,6 +136,15 @@ class _Ours(classes.NamedTuple):
         return cls(int(text))
 
 
+@pytest.mark.parametrize("slots", [False, True])
+def test_what_a_class_is_called_with_is_asked_as_each_python_asks(slots: bool) -> None:
+    """Python asks `inspect.signature` of a class without a docstring; since 3.13 that hands over a class and `type`."""
+    kind = declared(ours, slots=slots)
+    method = inspect.getattr_static(kind, "__init__").__get__(kind, type(kind))
+    assert list(inspect.signature(method).parameters) == ["name", "size", "found", "secret", "number", "last"]
+    assert kind("a", 4).sum == 5
+
+
 def test_a_derived_dataclass_has_the_fields_of_both() -> None:
     assert Derived(1) == Derived(1, "x") != Derived(1, "y")
     assert Derived(1) != Base(1)
