@@ -37,6 +37,7 @@ EXPERIMENTS = {  # and the modules that they are
     "hidden": "hidden",
     "cooperation": "cooperation",
     "prescreened": "prescreened",
+    "traps": "traps",
     "endurance": "bench.endurance_bench",
 }
 

@@ -14,7 +14,7 @@ from scrawler.synthweb.server import serve
 from scrawler.synthweb.shop import Shop
 from scrawler.synthweb.shop_server import serve_shop, shop_home
 from scrawler.synthweb.spec import Hosts, Validators, WebSpec
-from scrawler.synthweb.traps.server import TrapWeb, serve_traps
+from scrawler.synthweb.traps.server import BY_ADDRESS, TrapWeb, serve_traps
 from scrawler.synthweb.web import SyntheticWeb
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def synthweb(
     elif traps:
 
         def traps_ready(web: TrapWeb) -> None:
-            _tell("trap web", len(web.sites()), web.port, web.sites(), seeds_file)
+            _tell("trap web", len(BY_ADDRESS), web.port, web.sites(BY_ADDRESS), seeds_file)
 
         serve_traps(port, stop_with_stdin=stop_with_stdin, ready=traps_ready)
     elif faults:

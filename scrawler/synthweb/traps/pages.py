@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from html import escape
+from random import Random
+from zlib import crc32
 
 from scrawler.synthweb.site import mix
 from scrawler.tuples.classes import dataclass
@@ -35,12 +37,18 @@ Answer = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class TrapSite:
-    """A site with a trap; `answer` writes the page at a path with query, None where it has none."""
+    """A site; `answer` writes the page at a path with query, None where it has none.
+
+    A site with names has any host below the first of them; `answer` is given `//host/path` then.
+    """
 
     name: str
     does: str
-    real: tuple[str, ...]  # paths of the pages beside the trap; links lead to all of them
+    real: tuple[str, ...]  # paths of pages with content of their own; links lead to all of them
     answer: Answer
+    endless: bool = True
+    sitemap: tuple[str, ...] = ()  # paths that its sitemap lists; empty: it has none
+    names: tuple[str, ...] = ()  # its hosts, which have to be resolved; empty: it is known by its address
 
 
 def words(*draw: int, count: int = 60) -> str:
@@ -51,6 +59,26 @@ def words(*draw: int, count: int = 60) -> str:
         syllables = (_SYLLABLES[(bits >> 8 * place) % len(_SYLLABLES)] for place in range(2 + bits % 3))
         made.append("".join(syllables))
     return " ".join(made)
+
+
+def names(count: int, seed: int) -> tuple[str, ...]:
+    """Return names of two words each, which differ."""
+    found: dict[str, None] = {}
+    number = 0
+    while len(found) < count:
+        found[words(seed, number, 41, count=2).replace(" ", "-")] = None
+        number += 1
+    return tuple(found)
+
+
+def prose(path: str, *draw: int, count: int = 60) -> str:
+    """Return invented words, for each path others."""
+    return words(crc32(path.encode()), *draw, count=count)
+
+
+def chance(path: str) -> Random:
+    """Return a source of random numbers that is the same for a path each time."""
+    return Random(crc32(path.encode()))
 
 
 def html(title: str, text: str, links: Iterable[str]) -> str:
