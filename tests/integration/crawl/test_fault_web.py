@@ -21,6 +21,7 @@ from scrawler.synthweb.faults.server import FaultWeb
 from scrawler.synthweb.faults.sites import SITE_FAULTS
 from scrawler.synthweb.process import WebProcess
 from tests.integration.crawl.conftest import Crawl
+from tests.limits import FAR, allow
 
 FETCHED, REDIRECT, HTTP_ERROR = Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR
 CUT, BAD_ANSWER, TIMEOUT, TOO_LARGE = Result.CUT, Result.BAD_ANSWER, Result.TIMEOUT, Result.TOO_LARGE
@@ -164,6 +165,7 @@ LONGER = (1, 6, 20)  # times the timeout: a limit counts in which this machine d
 
 @pytest.fixture(scope="module", params=PROFILES)
 def crawled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    allow(3 * FAR)  # what is too slow is crawled again, with longer limits
     for factor in LONGER:
         found, too_slow = crawl_all(tmp_path_factory.mktemp("fault-web"), request.param, factor)
         if not too_slow:
