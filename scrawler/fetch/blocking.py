@@ -20,6 +20,7 @@ from scrawler.faults import fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
+from scrawler.fetch.unasked import KeptConnections
 from scrawler.model.results import Result
 from scrawler.tuples.classes import dataclass
 
@@ -64,6 +65,7 @@ class RequestsDownloader:
         self._woken = threading.Event()
         self._exchange = Exchange()
         self._adapter = PinnedAdapter(self._exchange, limits.connections)
+        self._kept = KeptConnections(limits.connections)
 
     def start(self, request: Request) -> None:
         """Queue a request."""
@@ -122,7 +124,23 @@ class RequestsDownloader:
         if response.result in _CLOSED and self._exchange.reused and not self._exchange.lines:
             # Server or proxy closed an idle connection just as the request went out, which says nothing of the page.
             response = self._attempt(request, target)
+        server = (target.scheme, target.authority, request.address)
+        if self._is_disturbed(response):
+            doubted = self._exchange.reused
+            self._kept.note_talkative(server)
+            self._exchange.close()
+            if doubted:
+                response = self._attempt(request, target)
+        if self._kept.is_talkative(server):
+            self._exchange.close()
         return response
+
+    def _is_disturbed(self, response: Response) -> bool:
+        """Tell whether something came on a connection that is no part of the answer; see `unasked`."""
+        lines = self._exchange.lines
+        if response.result is Result.BAD_ANSWER and self._exchange.reused:
+            return not lines or not wire.status_line(lines[0]).status  # the rest of an answer before may lie there
+        return response.result.answered and self._exchange.is_disturbed(self._kept)
 
     def _attempt(self, request: Request, target: wire.RequestTarget) -> Response:
         own, way = wire.own_headers(request, target), self._way(request.limits or self._limits)

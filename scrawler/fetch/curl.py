@@ -15,6 +15,7 @@ from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.poller import READ, WRITE, Poller
 from scrawler.fetch.transfer import TlsSessions, Transfer
+from scrawler.fetch.unasked import KeptConnections, Server
 from scrawler.model.results import Result
 
 _MOST_IDLE: Final = 32  # handles that are kept for the next requests, at 6 KB each; a new one costs 10 us
@@ -44,6 +45,9 @@ class CurlDownloader:
         self._idle_others: list[Transfer] = []  # of hosts that are asked in a way of their own
         self._active: dict[pycurl.Curl, Transfer] = {}
         self._done: list[Response] = []
+        self.doubted: list[Request] = []
+        self._kept = KeptConnections(limits.connections)
+        self._last: dict[int, Request] = {}  # the answers handed out last, by the connections that were used before
         self._ready: list[tuple[int, int]] = []
         self._running = 0
         self._timers: list[int] = []  # what libcurl has said since: in how many milliseconds to call it, -1 for never
@@ -61,9 +65,11 @@ class CurlDownloader:
             self._done.append(wire.refused(request))
             return
         try:
+            server = (target.scheme, target.authority, request.address)
+            alone = self._kept.is_talkative(server) or self._is_disturbed(server)
             transfer = self._transfer(request.limits or self._limits)
             try:
-                transfer.begin(request, target)
+                transfer.begin(request, target, alone)
             except Exception:
                 transfer.handle.close()
                 raise
@@ -103,6 +109,7 @@ class CurlDownloader:
     def completed(self) -> list[Response]:
         """Move all transfers on that can move, and return those that have ended."""
         ready, self._ready = self._ready, []
+        self._last.clear()
         for fd, events in ready:
             self._running = self._multi.socket_action(fd, _select_bits(events))[1]
         if self._timers:
@@ -114,9 +121,9 @@ class CurlDownloader:
         if self._running < len(self._active):
             _left, good, bad = self._multi.info_read()
             for handle in good:
-                done.append(self._finish(handle, 0, ""))
+                self._finish(handle, 0, "", done)
             for handle, code, message in bad:
-                done.append(self._finish(handle, code, message))
+                self._finish(handle, code, message, done)
         return done
 
     def cancel(self) -> list[Request]:
@@ -160,12 +167,42 @@ class CurlDownloader:
     def _new_transfer(self, limits: FetchLimits) -> Transfer:
         return Transfer(limits, self._ca_file, self._on_open, self._sessions)
 
-    def _finish(self, handle: pycurl.Curl, code: int, message: str) -> Response:
+    def _finish(self, handle: pycurl.Curl, code: int, message: str, done: list[Response]) -> None:
+        """Take what came of a transfer; where it is doubted, ask once more, on a connection of its own."""
         transfer = self._active.pop(handle)
         response = transfer.response(code, message)
+        doubted = not transfer.alone and self._is_doubted(transfer, response, code)
         self._multi.remove_handle(handle)
         self._put_aside(transfer)
-        return response
+        if doubted:
+            self.start(response.request)
+        else:
+            done.append(response)
+
+    def _is_doubted(self, transfer: Transfer, response: Response, code: int) -> bool:
+        """Tell whether an answer may be another one than that to its request; see `unasked`."""
+        first, disturbed = transfer.is_first, transfer.has_come_with_others(code, response)
+        if disturbed is None:
+            fd = transfer.connection
+            disturbed = self._kept.waiting(fd, transfer.secured)
+            if not disturbed and first:
+                self._kept.opened(transfer.asked, fd)
+            elif not disturbed:
+                self._last[fd] = response.request
+        if disturbed:
+            self._kept.note_talkative(transfer.asked)
+        return disturbed and not first
+
+    def _is_disturbed(self, server: Server) -> bool:
+        """Tell whether a server has sent something since its last answer, so that no connection to it is used again."""
+        fd = self._kept.disturbed(server, self._poller.is_watched)
+        if fd < 0:
+            return False
+        self._kept.note_talkative(server)
+        before = self._last.pop(fd, None)
+        if before is not None:
+            self.doubted.append(before)
+        return True
 
     def _put_aside(self, transfer: Transfer) -> None:
         """Keep a handle for the next request, unless there are enough; its connection stays with all the others."""

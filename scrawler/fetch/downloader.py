@@ -27,6 +27,8 @@ from scrawler.urls.scope import origin
 # discarded. The URL is asked once more with `ignore_length`; several different ones are an error by both, and stay so.
 INVALID_LENGTH = "Invalid Content-Length: value"  # libcurl's words
 
+UNASKED = "bytes that nobody asked for came with it"  # the detail of a BAD_ANSWER that was another request's, perhaps
+
 _CONDITIONS = ("if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since")
 
 
@@ -154,6 +156,12 @@ class Response(NamedTuple):
     rendered: Rendered | None = None  # where the page was shown in a browser
     recalled: Recalled | None = None  # where head and body are those of an earlier crawl; its status is 304
 
+    def disbelieved(self) -> Response:
+        """Return what is left of an answer that may be another one than that to its request."""
+        return Response(
+            self.request, Result.BAD_ANSWER, started_at=self.started_at, elapsed_ms=self.elapsed_ms, detail=UNASKED
+        )
+
     def met(self, fault: Fault) -> Response:
         """Return the answer as it is once it has met a fault of this program."""
         return self._replace(result=Result.INTERNAL_ERROR, detail=fault.text, fault=fault)
@@ -165,7 +173,11 @@ class Response(NamedTuple):
 
 
 class Downloader(Protocol):
-    """Fetches URLs for one collector thread; it is made with FetchLimits."""
+    """Fetches URLs for one collector thread; it is made with FetchLimits.
+
+    One may have a list `doubted` as well: requests whose answers `completed` has returned last, and which are not
+    believed since a `start` has found what nobody asked for on their connection. Whoever reads it empties it.
+    """
 
     at_once: bool  # whether each request goes out with `start`; otherwise they queue, and go out one by one
 

@@ -7,6 +7,7 @@ import io
 import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import field
 from functools import partial
 from time import monotonic
@@ -19,6 +20,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from scrawler.fetch import socks, wire
 from scrawler.fetch.downloader import FetchLimits
+from scrawler.fetch.unasked import KeptConnections
 from scrawler.model.proxy import Proxy
 from scrawler.tuples.classes import dataclass
 
@@ -42,6 +44,8 @@ class Exchange:
     tls: tuple[str, str] = ("", "")  # version and cipher suite of the connection, as OpenSSL calls them
     sent: bool = False
     reused: bool = False
+    left: bool = False  # whether bytes had come behind the answer when it was over
+    connection: HTTPConnection | None = None
 
     def begin(self, address: str, target: wire.RequestTarget, seconds: float, limits: FetchLimits) -> None:
         """Take the next download, or the next try of this one, which may take `seconds`."""
@@ -55,7 +59,22 @@ class Exchange:
         self.deadline = monotonic() + seconds
         self.lines = []
         self.tls = "", ""
-        self.sent = self.reused = False
+        self.sent = self.reused = self.left = False
+        self.connection = None
+
+    def is_disturbed(self, kept: KeptConnections) -> bool:
+        """Tell whether something came behind the answer, which is over; see `unasked`."""
+        sock = None if self.connection is None else self.connection.sock
+        if self.left or sock is None:
+            return self.left
+        if isinstance(sock, ssl.SSLSocket):
+            return sock.pending() > 0 or kept.waiting(sock.fileno(), secured=True)
+        return kept.waiting(sock.fileno(), secured=False)
+
+    def close(self) -> None:
+        """Close the connection on which the answer came."""
+        if self.connection is not None:
+            self.connection.close()
 
     @property
     def forwarded(self) -> bool:
@@ -70,11 +89,14 @@ class _DeadlineFile(io.RawIOBase):
         self._file = file
         self._sock = sock
         self._deadline = deadline
+        self.over = False  # whether nothing more is to be read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int | None:
+        if self.over:
+            return None
         seconds = self._deadline - monotonic()
         if seconds <= 0:
             raise TimeoutError("the time of the whole download is over")
@@ -134,7 +156,15 @@ class _Answer(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, exchange: Exchange, **options: Any) -> None:
         super().__init__(sock, *args, **options)
         self._exchange = exchange
-        self.fp = io.BufferedReader(_DeadlineFile(self.fp.detach(), sock, exchange.deadline), PIECE)
+        self._file = _DeadlineFile(self.fp.detach(), sock, exchange.deadline)
+        self.fp = io.BufferedReader(self._file, PIECE)
+
+    def _close_conn(self) -> None:
+        """Let go of the answer, as the base class does; note whether more had come, which goes with it."""
+        self._file.over = True
+        with suppress(ValueError):  # it is closed
+            self._exchange.left = isinstance(self.fp, io.BufferedReader) and bool(self.fp.peek(1))
+        super()._close_conn()  # type: ignore[misc]
 
     def begin(self) -> None:
         """Read the head, as the base class does; an end of the connection within it is no end of a head."""
@@ -186,6 +216,7 @@ class _ExactConnection(HTTPConnection):
 
     def request(self, method: str, url: str, *args: Any, **options: Any) -> None:
         exchange = self._exchange
+        exchange.connection = self
         exchange.reused = self._used and self.sock is not None
         self.response_class = partial(_Answer, exchange=exchange)  # type: ignore[assignment]
         super().request(method, exchange.path, *args, **options)

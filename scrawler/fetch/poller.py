@@ -114,6 +114,10 @@ class Poller:
         else:
             self._unregister(fd)
 
+    def is_watched(self, fd: int) -> bool:
+        """Whether somebody waits for a descriptor to become ready."""
+        return fd in self._registered and fd not in self._idle
+
     def wait(self, seconds: float) -> list[tuple[int, int]]:
         """Return (fd, events) of what is ready within `seconds`; empty when over, woken, or an idle one was closed."""
         watched = []

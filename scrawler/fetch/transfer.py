@@ -12,6 +12,7 @@ import pycurl
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.fetch.unasked import Server, keeps_open
 from scrawler.model.proxy import Proxy
 from scrawler.model.results import Result
 from scrawler.model.terms import Millis
@@ -22,6 +23,9 @@ _SECURED = (
 _SERVERS = 10_000  # servers whose protocols are remembered
 _PROXY_KNOWN = 60  # seconds for which the address of a proxy is remembered
 _RECEIVE_BUFFER = 64 * 1024  # bytes that the kernel is asked for at once; libcurl hands them on in pieces of 16 KB
+
+# What libcurl says where an answer does not begin as one.
+_NO_HEAD = (pycurl.E_FTP_WEIRD_SERVER_REPLY, pycurl.E_UNSUPPORTED_PROTOCOL)
 
 # The symbolic names of libcurl's codes above 91, and of some options, are missing in pycurl.
 _E_HTTP2_STREAM = 92
@@ -83,6 +87,8 @@ class Transfer:
 
     __slots__ = (
         "address",
+        "alone",
+        "asked",
         "body",
         "cookie",
         "fault",
@@ -128,6 +134,8 @@ class Transfer:
         self.cookie = ""
         self.own_headers: tuple[tuple[str, str], ...] = ()
         self.ignores_length = False
+        self.asked: Server = ("", "", "")
+        self.alone = False  # whether it has a connection of its own, which is closed behind it
         self.server = "", ""
         self.secured = False
         self.sessions = sessions
@@ -154,10 +162,18 @@ class Transfer:
         self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
         self.handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # it costs no Python frame a header line
 
-    def begin(self, request: Request, target: wire.RequestTarget) -> None:
-        """Forget the last request and take `request`; only what differs between requests is set."""
+    def begin(self, request: Request, target: wire.RequestTarget, alone: bool = False) -> None:
+        """Forget the last request and take `request`; only what differs between requests is set.
+
+        `alone` gives it a connection of its own, on which no other has been asked for, or will be.
+        """
         handle, limits = self.handle, self.limits
+        if alone is not self.alone:
+            self.alone = alone
+            handle.setopt(pycurl.FRESH_CONNECT, int(alone))
+            handle.setopt(pycurl.FORBID_REUSE, int(alone))
         self.request = request
+        self.asked = target.scheme, target.authority, request.address
         self.sent = wire.request_head(target, self.header_text, request)
         self.limit = request.max_body or limits.max_body
         self.size = 0
@@ -266,6 +282,30 @@ class Transfer:
             self.refusal = Result.UNWANTED_TYPE, f"{media_type} is not accepted"
         if self.refusal is not None:
             self.limit = 0
+
+    def has_come_with_others(self, code: int, response: Response) -> bool | None:
+        """Tell whether bytes have come that are no part of the answer; None: its connection is kept, and may have more.
+
+        `code` is libcurl's, and `response` was made of it.
+        """
+        if code in _NO_HEAD or self.refusal is not None:  # the rest of an answer before may lie there
+            return not self.lines or not wire.status_line(self.lines[0]).status
+        if code or self.first.http != "http/1.1":
+            return False
+        if self.connection >= 0:
+            return None
+        is_usual = self.limits.proxy is None and not self.ignores_length
+        return is_usual and keeps_open(response.status, response.headers)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was asked for on its connection before."""
+        return bool(self.handle.getinfo(pycurl.NUM_CONNECTS))
+
+    @property
+    def connection(self) -> int:
+        """The descriptor of its connection, if that stays open behind the answer; libcurl closes it where more came."""
+        return int(self.handle.getinfo(pycurl.ACTIVESOCKET))
 
     def response(self, code: int, message: str) -> Response:
         """Return what came of the request; `code` is libcurl's, 0 for a whole answer."""

@@ -9,7 +9,7 @@ from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.reading import Reading
 from scrawler.core.answers.searching import SearchFollower
 from scrawler.core.answers.visited import note_list, note_list_read, note_visit
-from scrawler.core.party.decisions import has_invalid_length, location_of
+from scrawler.core.party.decisions import has_invalid_length, is_disbelieved, location_of
 from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import AliasFlight, PageFlight
 from scrawler.core.party.own_url import follow_own
@@ -171,7 +171,7 @@ class AnswerHandler:
         party, entry = flight.party, flight.entry
         not_before = 0  # what was pushed back rests with its site
         if lane.retries > flight.lane.key.retries:
-            if response.result is not Result.NOT_MODIFIED:  # nothing has failed
+            if response.result is not Result.NOT_MODIFIED and not is_disbelieved(response):  # else nothing has failed
                 pause = retry_pause_ms(lane.retries, self._rules_of(flight).retry_pause_ms)
                 not_before = response.started_at + response.elapsed_ms + pause
             party.counts.retries += 1

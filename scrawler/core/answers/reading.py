@@ -16,6 +16,7 @@ from scrawler.core.party.decisions import (
     PUSH_BACK,
     has_invalid_length,
     is_cut_page,
+    is_disbelieved,
     listed_again,
     location_of,
     shows_page,
@@ -225,7 +226,7 @@ class AnswerReader:
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
             return flight.lane.key.after(retries=1)
         first = flight.lane.key.retries == 0  # once more at least, however seldom failures are asked for again
-        if first and has_invalid_length(response):
+        if first and (has_invalid_length(response) or is_disbelieved(response)):
             return flight.lane.key.after(retries=1)
         return listed_again(response, flight.lane.key, rules.retries, rules.max_pushbacks)
 

@@ -28,7 +28,7 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.progress import Totals
 from scrawler.core.rules import CrawlRules
 from scrawler.faults import fault_of
-from scrawler.fetch.downloader import Downloader, Rendered, Response
+from scrawler.fetch.downloader import Downloader, Rendered, Request, Response
 from scrawler.model.results import Result
 from scrawler.threads import WorkerThread
 
@@ -76,6 +76,7 @@ class UrlCollector:
         self._turn = turn
         self._halt = stop
         self._downloader = downloader
+        self._doubted: list[Request] = getattr(downloader, "doubted", [])  # those of other packages may have none
         self._visits = visits
         self._landing = landing
         self._lister = lister
@@ -240,9 +241,20 @@ class UrlCollector:
                 self._unchanged.append(response)
             elif counts:
                 landed.append(response)
+        if self._doubted:
+            landed = self._believed(landed)
         if self._standstill.released:
             landed += self._standstill.take_released()
         return landed
+
+    def _believed(self, landed: list[Response]) -> list[Response]:
+        """Let answers that their downloader does not believe any more, as the next request has shown, say nothing."""
+        doubted = set(map(id, self._doubted))
+        self._doubted.clear()
+        is_doubted = [id(response.request) in doubted for response in self._unchanged]
+        landed += [one for one, wrong in zip(self._unchanged, is_doubted, strict=True) if wrong]
+        self._unchanged = [one for one, wrong in zip(self._unchanged, is_doubted, strict=True) if not wrong]
+        return [one.disbelieved() if id(one.request) in doubted else one for one in landed]
 
     def _recall(self) -> list[Response]:
         """Make answers whole that say that nothing has changed since an earlier crawl; return them but for sitemaps.

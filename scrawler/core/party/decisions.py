@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from scrawler.core.rules import SeedLimits
-from scrawler.fetch.downloader import INVALID_LENGTH, Response
+from scrawler.fetch.downloader import INVALID_LENGTH, UNASKED, Response
 from scrawler.model.lanes import SLOW, LaneKey, LaneKind
 from scrawler.model.results import AS_EXPECTED, TRIED_AGAIN, Result
 from scrawler.model.seeds import EndReason, SeedCounts
@@ -58,6 +58,11 @@ def is_cut_page(response: Response) -> bool:
 def has_invalid_length(response: Response) -> bool:
     """Tell whether an answer was not taken for its Content-Length, so that the next request is to ignore that."""
     return response.result is Result.BAD_ANSWER and response.detail == INVALID_LENGTH
+
+
+def is_disbelieved(response: Response) -> bool:
+    """Tell whether an answer may have been that to another request, so that nothing is known of its URL."""
+    return response.result is Result.BAD_ANSWER and response.detail == UNASKED
 
 
 def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool:

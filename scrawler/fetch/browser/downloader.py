@@ -46,6 +46,7 @@ class BrowserDownloader:
 
     def __init__(self, inner: Downloader, browser: Shows) -> None:
         self.at_once = inner.at_once
+        self.doubted: list[Request] = getattr(inner, "doubted", [])
         self._inner = inner
         self._browser = browser
         self._lock = threading.Lock()
