@@ -12,7 +12,7 @@ import socket
 from array import array
 from collections.abc import Callable, Mapping
 from fcntl import ioctl
-from functools import cache
+from functools import lru_cache
 from termios import FIONREAD
 
 Server = tuple[str, str, str]  # scheme, authority and address
@@ -22,7 +22,7 @@ _BODILESS = (204, 304)  # answers that end with their head
 _RECORD = 64  # bytes that TLS itself may send behind an answer: an alert has fewer
 
 
-@cache
+@lru_cache(maxsize=1)
 def _acknowledger() -> Callable[[int], object]:
     """Return what lets the system acknowledge at once all that has come to a socket."""
     option = getattr(socket, "TCP_QUICKACK", None)  # Linux has it
