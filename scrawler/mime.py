@@ -44,17 +44,15 @@ def _known(content_type: str) -> MediaType:
 
 
 def _extract(content_type: str) -> MediaType:
-    counts, charset = NO_TYPE, ""
+    counts, charset = "", ""
     for value in _split(content_type):
-        one = _parse(value)
-        if one.essence in ("", "*/*"):
+        essence, said = _parse(value)
+        if essence in ("", "*/*"):
             continue
-        if one.essence != counts.essence:
-            charset = one.charset
-            counts = one
-        else:
-            counts = one if one.charset else MediaType(one.essence, charset)
-    return counts
+        if essence != counts or said is not None:
+            charset = said or ""
+        counts = essence
+    return MediaType(counts, charset) if counts else NO_TYPE
 
 
 def _split(text: str) -> Iterator[str]:
@@ -72,35 +70,35 @@ def _split(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _parse(text: str) -> MediaType:
-    """Read one media type (MIME Sniffing Standard, 4.4); what is none is NO_TYPE."""
+def _parse(text: str) -> tuple[str, str | None]:
+    """Read one media type (MIME Sniffing Standard, 4.4): its essence, empty for what is none, and its charset."""
     main, _, rest = text.strip(_SPACE).partition("/")
     sub, _, parameters = rest.partition(";")
     sub = sub.rstrip(_SPACE)
     if not (_TOKEN.fullmatch(main) and _TOKEN.fullmatch(sub)):
-        return NO_TYPE
-    return MediaType(f"{main}/{sub}".lower(), _charset(parameters) if parameters else "")
+        return "", None
+    return f"{main}/{sub}".lower(), _charset(parameters) if parameters else None
 
 
-def _charset(parameters: str) -> str:
-    """Return the value of the first charset among parameters that is valid."""
+def _charset(parameters: str) -> str | None:
+    """Return the value of the first charset among parameters that is valid, which may be empty in quotes."""
     at = 0
     for _ in range(_MOST_PARAMETERS):
         if at >= len(parameters):
             break
         name, value, at = _parameter(parameters, at)
-        if name == "charset" and value:
+        if name == "charset" and value is not None:
             return value
-    return ""
+    return None
 
 
-def _parameter(text: str, at: int) -> tuple[str, str, int]:
-    """Return the name of the parameter at a place, its value (empty: not valid), and where the next one begins."""
+def _parameter(text: str, at: int) -> tuple[str, str | None, int]:
+    """Return the name of the parameter at a place, its value (None: not valid), and where the next one begins."""
     end = text.find(";", at)
     end = len(text) if end < 0 else end
     equals = text.find("=", at, end)
     if equals < 0:
-        return "", "", end + 1
+        return "", None, end + 1
     name = text[at:equals].lstrip(_SPACE).lower()
     if text[equals + 1 : equals + 2] == '"':
         quoted = _QUOTED.match(text, equals + 1)
@@ -110,4 +108,6 @@ def _parameter(text: str, at: int) -> tuple[str, str, int]:
         end = len(text) if end < 0 else end
     else:
         value = text[equals + 1 : end].rstrip(_SPACE)
-    return name, value if _QUOTABLE.fullmatch(value) else "", end + 1
+        if not value:
+            return name, None, end + 1
+    return name, value if _QUOTABLE.fullmatch(value) else None, end + 1

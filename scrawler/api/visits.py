@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from scrawler.api.opened import OpenedCrawl
 from scrawler.api.since import Since, since_ms
@@ -12,6 +13,9 @@ from scrawler.insight.contents import asked_for
 from scrawler.model.visits import ChangeKind
 from scrawler.store.changes import Changes, ChangeView, RoundView
 from scrawler.tuples.classes import dataclass
+
+if TYPE_CHECKING:
+    from scrawler.insight.changes import Compared
 
 _MOST_IN_FEED = 1_000
 
@@ -66,14 +70,26 @@ class VisitedCrawl(OpenedCrawl):
 
         Visits are counted from 0; by default these are the last one that found another payload, and the one before it.
         It is that of the text that a reader sees, with `body` that of the decoded body. Raises NotCrawledError where
-        there are no two visits with a record, RecordsLostError where one is gone from the archive.
+        there are no two visits with a record, RecordsLostError where one is gone from the archive. Bytes that are no
+        text are lone surrogates (surrogateescape).
         """
-        from scrawler.insight.changes import diff, two_visits  # a run needs none
+        from scrawler.insight.changes import Compared  # a run needs none
+
+        return "\n".join(self._diff(url, first, second, Compared.BODY if body else Compared.TEXT))
+
+    def diff_bytes(self, url: str, first: int | None = None, second: int | None = None) -> bytes:
+        """Return a unified diff of decoded bodies as they are, whatever their charset; see `diff`."""
+        from scrawler.insight.changes import Compared
+
+        return "".join(f"{line}\n" for line in self._diff(url, first, second, Compared.BYTES)).encode("latin-1")
+
+    def _diff(self, url: str, first: int | None, second: int | None, compared: Compared) -> Iterator[str]:
+        from scrawler.insight.changes import diff, two_visits
 
         asked = asked_for(self.last_settings(), url)
         old, new = two_visits(Changes(self.database).visits(asked.hashes), asked.shown, first, second)
         with self.reader() as reader:
-            return "\n".join(diff(old, new, reader.read, body))
+            yield from diff(old, new, reader.read, compared)
 
 
 def kinds_of(words: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from scrawler.agents.guest import ask_all, guest_name, reached_from
 from scrawler.agents.members import MembersFile
 from scrawler.assembly.agents import communicator_of
 from scrawler.cli.database import crawl_database
-from scrawler.cli.options import FILLED, Number, with_settings
+from scrawler.cli.options import FILLED, Seconds, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.errors import SettingsError
 from scrawler.exchange.communicator import NoteBody
@@ -32,7 +32,7 @@ def agents() -> None:
 
 @agents.command()
 @click.argument("databases", metavar="[DB]...", nargs=-1, type=FILLED)
-@click.option("--wait", type=Number(0.1, 3600), default=5.0, show_default=True, help="Seconds to wait for answers.")
+@click.option("--wait", type=Seconds(0.1, 3600), default=5.0, show_default=True, help="Seconds to wait for answers.")
 @format_options
 @with_settings("agents", "exchange_secret_file", "name", db=False)
 def status(settings: Settings, databases: tuple[str, ...], wait: float, written: str | None) -> None:

@@ -62,15 +62,31 @@ def _row(change: Change) -> dict[str, object]:
 @click.argument("first", type=Whole(0), required=False)
 @click.argument("second", type=Whole(0), required=False)
 @click.option("--body", is_flag=True, help="Compare the decoded bodies, not the text that a reader sees.")
+@click.option("--bytes", "in_bytes", is_flag=True, help="With --body: write it in the page's own charset, for patch.")
 @with_settings("pages_dir", "archive_to")
-def diff_command(settings: Settings, url: str, first: int | None, second: int | None, body: bool) -> None:
+def diff_command(
+    settings: Settings, url: str, first: int | None, second: int | None, body: bool, in_bytes: bool
+) -> None:
     """Show what changed of URL between two visits, as a unified diff.
 
     Visits are counted from 0, as `scrawler why URL` has them. With one number it is compared with the newest visit;
     with none, the last visit that found another payload is compared with the one before it. No site is asked. A URL
-    that has no two visits is exit code 9, a record that is gone 7.
+    that has no two visits is exit code 9, a record that is gone 7. Bodies are read in the charset of their page and
+    written in UTF-8; in a file or a pipe `patch` takes the diff, of a page in another charset that of --bytes.
     """
+    if in_bytes and not body:
+        raise click.UsageError("--bytes is for --body")
     with opened(settings, VisitedCrawl) as crawl:
+        if in_bytes:
+            click.echo(crawl.diff_bytes(url, first, second), nl=False)
+            return
         text = crawl.diff(url, first, second, body)
-    if text:  # no page is to control a terminal
-        click.echo(_CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text))
+    if text:
+        click.echo(_shown(text, body).encode("utf-8", "surrogateescape"))
+
+
+def _shown(text: str, body: bool) -> str:
+    """Return a diff as it is written: no page is to control a terminal, and for patch nothing may be changed."""
+    if body and not sys.stdout.isatty():
+        return text
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

@@ -34,6 +34,7 @@ from scrawler.settings import (
     setting_range,
     setting_text,
 )
+from scrawler.units import parse_seconds
 
 Command = Callable[..., None]
 _LARGEST = (1 << 31) - 1
@@ -90,6 +91,18 @@ class Number(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
+
+
+class Seconds(Number):
+    """A time: a number of seconds, or with a unit, as 90, 1.5s or 5m."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the seconds. Raises click.BadParameter."""
+        try:
+            seconds = parse_seconds(value)
+        except ValueError as error:
+            self.fail(f"{value!r} is no time: {error}", param, ctx)
+        return super().convert(seconds, param, ctx)
 
 
 class Whole(click.IntRange):

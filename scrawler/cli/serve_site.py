@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from scrawler.cli.options import FILLED, FileName, Number, Whole
+from scrawler.cli.options import FILLED, FileName, Number, Seconds, Whole
 from scrawler.cli.streams import OutputError
 from scrawler.errors import SettingsError
 
@@ -40,7 +40,9 @@ _YEAR = 366 * 86_400  # seconds
     show_default=True,
     help="File that keeps what was published; not in the folder.",
 )
-@click.option("--scan-every", type=Number(0.1, _YEAR), default=60.0, show_default=True, help="Seconds between scans.")
+@click.option(
+    "--scan-every", type=Seconds(0.1, _YEAR), default=60.0, show_default=True, help="Time between scans: 90, 1.5s, 5m."
+)
 @click.option("--scan-only", is_flag=True, help="Scan once, and end.")
 @click.option("--keep-changes", type=Whole(1), default=50_000, show_default=True, help="Changes to keep at least.")
 @click.option("--tls-cert", type=_FILE, help="Certificate of the server, for https; with --tls-key.")

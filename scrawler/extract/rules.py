@@ -51,7 +51,7 @@ _ASSET: Final = 4
 _PRELOADED: Final = 8
 # HTML Standard, 4.2.5.3, shared declarative refresh steps: seconds, a separator, an optional "url=", optional quotes.
 _REFRESH = re.compile(
-    r"""[ \t\n\f\r]*(?=[0-9.])[0-9.]*[ \t\n\f\r;,]
+    r"""[ \t\n\f\r]*(?=[0-9.])[0-9.]*(?=[ \t\n\f\r;,])
         [ \t\n\f\r]*[;,]?[ \t\n\f\r]*
         (?:[uU][rR][lL][ \t\n\f\r]*=[ \t\n\f\r]*)?
         (?:"(?P<double>[^"]*)|'(?P<single>[^']*)|(?P<bare>.*))""",

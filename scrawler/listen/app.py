@@ -165,6 +165,8 @@ class Endpoints:
         else:
             values = _json_object(await self._body(request))
             urls = values.get("urlList")
+            if not isinstance(values.get("host"), str):
+                raise _Refused(Reply(400, "host is wanted"))
         sender = client_key(request.client.host) if request.client else ""
         arguments = values.get("host"), values.get("key"), values.get("keyLocation"), urls, sender
         return _told(await run_in_threadpool(self._intake.indexnow, *arguments))

@@ -61,7 +61,10 @@ class Intake:
     # -- IndexNow ------------------------------------------------------------------------------------------
 
     def indexnow(self, host: Any, key: Any, location: Any, urls: Any, sender: str = "") -> Reply:
-        """Take a message of IndexNow (indexnow.org/documentation); `sender` is by what its client is counted."""
+        """Take a message of IndexNow (indexnow.org/documentation); `sender` is by what its client is counted.
+
+        `host` is None where it need not be said, as in a message of one URL.
+        """
         if not (isinstance(key, str) and isinstance(urls, list) and urls):
             return self._refuse(400, "key and URLs are wanted")
         if len(urls) > MOST_URLS:

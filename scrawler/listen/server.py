@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from types import FrameType
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from typing import Any, cast
 
 import uvicorn
@@ -15,6 +13,7 @@ import uvicorn
 from scrawler.errors import SettingsError, StoreError
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.inbound.connections import HEAD_BYTES, HEAD_S, OpenConnections, limited_protocol
+from scrawler.inbound.orderly import OrderlyServer
 from scrawler.inbound.rate import RateLimit
 from scrawler.inbound.sockets import bound, serve
 from scrawler.listen.app import Endpoints
@@ -63,29 +62,6 @@ class Listening:
         return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
 
 
-class _Server(uvicorn.Server):
-    """Ends in order when it is told to, and at once when it is told twice."""
-
-    heeds_hangups = False
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():
-            yield  # whoever runs it there stops it
-            return
-        names = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if self.heeds_hangups else [])]
-        before = {name: signal.signal(name, self._told) for name in names}
-        try:
-            yield
-        finally:
-            for name, handler in before.items():
-                signal.signal(name, handler)
-
-    def _told(self, number: int, frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit
-        self.should_exit = True
-
-
 class Listener:
     """All of `scrawler listen`, from its first sign of life to its last."""
 
@@ -129,7 +105,7 @@ class Listener:
             self._troubles,
         )
         try:
-            self._server = _Server(self._config(endpoints))
+            self._server = OrderlyServer(self._config(endpoints))
         except BaseException:
             self._asker.close()  # its threads would outlive what cannot be made
             raise

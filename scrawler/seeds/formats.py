@@ -14,6 +14,7 @@ from scrawler.errors import InputError
 from scrawler.revisit.due import wrong_column
 from scrawler.seeds.exporter import ExportRow, UrlKind
 from scrawler.seeds.files import Format
+from scrawler.seeds.json_text import json_text
 from scrawler.store.bulk import LONGEST_TEXT
 from scrawler.tuples.classes import NamedTuple
 
@@ -113,7 +114,7 @@ def _with_columns(line: int, url: str, row: dict[str, Any]) -> Entry:
         return Entry(line, url, f"its further columns are nested deeper than {DEEPEST} levels")
     if problem := wrong_column(row):
         return Entry(line, url, problem)
-    columns = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    columns = json_text(row).encode("utf-8", "backslashreplace").decode()
     if len(columns) > LONGEST_COLUMNS:
         return Entry(line, url, f"its further columns have {len(columns):,} characters, more than {LONGEST_COLUMNS:,}")
     return Entry(line, url, "", columns)

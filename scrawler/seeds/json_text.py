@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 # What a terminal obeys, what ends a line for many programs, or shows text in another order than it has; lone surrogates
@@ -10,9 +11,25 @@ import re
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+def json_text(value: object) -> str:
+    """Return JSON in one line, its text as it is. Numbers that JSON lacks, as NaN, are null (RFC 8259, 6)."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def json_line(value: object) -> str:
     """Return JSON in one line, its text as it is, but for characters that a terminal or an editor obeys."""
-    written = json.dumps(value, ensure_ascii=False)
+    written = json_text(value)
     return written if written.isascii() and "\x7f" not in written else UNSAFE.sub(escaped_mark, written)
 
 

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
 from scrawler.inbound.rate import RateLimit
@@ -35,7 +35,7 @@ class SiteApp:
 
     def starlette(self) -> Starlette:
         """Make the application."""
-        return Starlette(routes=[Route("/{path:path}", self.handle, methods=["GET", "HEAD"])])
+        return Starlette(routes=[_AnyPath("/", self.handle, methods=["GET", "HEAD"])])
 
     async def handle(self, request: Request) -> Response:
         """Answer a request."""
@@ -71,6 +71,16 @@ class SiteApp:
         except Refused as refused:
             return PlainTextResponse(f"{refused}\n", 401, {"WWW-Authenticate": "Signature"})
         return None
+
+
+class _AnyPath(Route):
+    """The route of all paths. Starlette's patterns take no line end, which a file may have in its name."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if scope["type"] != "http":
+            return Match.NONE, {}
+        is_allowed = self.methods is None or scope["method"] in self.methods
+        return Match.FULL if is_allowed else Match.PARTIAL, {"endpoint": self.endpoint, "path_params": {}}
 
 
 class _Streamed(Response):

@@ -7,6 +7,7 @@ link, from the folder's own descriptor on. What begins with a dot is not publish
 from __future__ import annotations
 
 import errno
+import mimetypes
 import os
 import stat
 import threading
@@ -157,6 +158,13 @@ def names_of(path: str) -> tuple[bytes, ...] | None:
         names = (*names[:-1], INDEX.encode())
     usable = all(name and is_shown(name) and not (b"/" in name or b"\0" in name) for name in names)
     return names if usable and len(names) <= _DEEPEST + 1 else None
+
+
+def type_of(path: str) -> tuple[str, str | None]:
+    """Return the media type of a file by its path in a URL, and its coding as of what is packed."""
+    name = path.rsplit("/", 1)[-1] or INDEX
+    kind, coding = mimetypes.guess_type(f"./{name}")  # without a folder, a name with a colon would be a URL
+    return kind or "application/octet-stream", coding
 
 
 def stamp_of(status: os.stat_result) -> int:

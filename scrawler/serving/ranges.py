@@ -40,6 +40,24 @@ def is_unchanged(headers: Mapping[str, str], etag: str, changed_at: int) -> bool
     return since is not None and changed_at // 1000 * 1000 <= since
 
 
+def refused(headers: Mapping[str, str], etag: str, changed_at: int) -> bool:
+    """Tell whether an answer is wanted only of what is not there any more (RFC 9110, 13.1.1 and 13.1.4)."""
+    tags = headers.get("if-match")
+    if tags is not None:
+        if tags.strip() == "*":
+            return False
+        return len(tags) > _LONGEST or etag not in _TAG.findall(tags)  # a weak tag is never the same here
+    since = mail_date(headers.get("if-unmodified-since", "")) if changed_at else None
+    return since is not None and changed_at // 1000 * 1000 > since
+
+
+def unsent(headers: Mapping[str, str], etag: str, changed_at: int) -> int:
+    """Return the status by which a request is answered without a body, by its conditions; 0: with one."""
+    if refused(headers, etag, changed_at):
+        return 412
+    return 304 if is_unchanged(headers, etag, changed_at) else 0
+
+
 def wanted_part(headers: Mapping[str, str], size: int, etag: str, changed_at: int) -> Part | None:
     """Return which bytes are asked for; None for all of them, UNSATISFIABLE where there are none such.
 

@@ -7,7 +7,6 @@ seconds of when it was read last is read again, for its date may be the same aft
 from __future__ import annotations
 
 import hashlib
-import mimetypes
 import os
 import threading
 import time
@@ -17,7 +16,7 @@ from itertools import islice
 from typing import Protocol
 
 from scrawler.serving.catalogue import Catalogue, CatalogueWriter, Found, Resource
-from scrawler.serving.folder import FileInFolder, Folder, FolderError, stamp_of
+from scrawler.serving.folder import FileInFolder, Folder, FolderError, stamp_of, type_of
 from scrawler.tuples.classes import NamedTuple
 
 _BATCH = 250  # resources of a transaction
@@ -149,7 +148,7 @@ class Scanner:
                 digest.update(block)
                 size += len(block)
         changed_at = self._when(status.st_mtime_ns // 1_000_000, before)
-        kind = mimetypes.guess_type(one.path.rsplit("/", 1)[-1] or "index.html")[0] or "application/octet-stream"
+        kind = type_of(one.path)[0]
         return Found(one.path, size, stamp_of(status), status.st_ino, digest.hexdigest(), kind, changed_at)
 
     def _when(self, said: int, since: int) -> int:

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from scrawler.errors import ScrawlerError
 from scrawler.inbound.connections import HEAD_BYTES, HEAD_S, WRITE_S, OpenConnections, limited_protocol
+from scrawler.inbound.orderly import OrderlyServer
 from scrawler.inbound.sockets import CountedSocket, bound
 from scrawler.serving.scanner import Scanner
 from scrawler.tuples.classes import NamedTuple
@@ -125,7 +126,7 @@ def _tls_options(tls: Tls | None) -> dict[str, Any]:
     return options
 
 
-class _Server(uvicorn.Server):
+class _Server(OrderlyServer):
     """Tells on which port it listens."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[int], None] | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import mimetypes
 import os
 import re
 import threading
@@ -14,9 +13,9 @@ from urllib.parse import urlsplit
 from scrawler.serving import dumps
 from scrawler.serving.bounded import BoundedCache
 from scrawler.serving.catalogue import Catalogue, PageOfList, Resource
-from scrawler.serving.folder import Folder, names_of
+from scrawler.serving.folder import Folder, names_of, type_of
 from scrawler.serving.lists import FOLDER, WELL_KNOWN, Lists
-from scrawler.serving.ranges import UNSATISFIABLE, Part, http_date, is_unchanged, wanted_part
+from scrawler.serving.ranges import UNSATISFIABLE, Part, http_date, unsent, wanted_part
 from scrawler.serving.rows import RowError, Rows
 from scrawler.serving.templates import PageError, Templates
 from scrawler.tuples.classes import NamedTuple
@@ -160,8 +159,8 @@ class Site:
         said = {"ETag": etag, "Content-Type": _XML, "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
         if changed_at:
             said["Last-Modified"] = http_date(changed_at)
-        if is_unchanged(headers, etag, 0):
-            return Answer(304, said)
+        if status := unsent(headers, etag, 0):
+            return _without_body(status, said)
         if not packed:
             return Answer(200, said, (piece.encode() for piece in made), None)
         return Answer(200, {**said, "Content-Encoding": "gzip"}, _packed(made), None)
@@ -173,8 +172,8 @@ class Site:
             return _error(404)
         etag = f'"{page.tag}-{at}"'
         said = {"ETag": etag, "Content-Type": "application/zip", "Last-Modified": http_date(page.last_at)}
-        if is_unchanged(headers, etag, 0):
-            return Answer(304, said)
+        if status := unsent(headers, etag, 0):
+            return _without_body(status, said)
         if not self._dumps.acquire(blocking=False):
             return _error(503, {"Retry-After": "30"}, "others are fetching packages")
         resources = self._catalogue.resources(number, dumps.PAGE)
@@ -205,11 +204,10 @@ class Site:
         return self._row(path, headers) if self._rows is not None else _error(404)
 
     def _file(self, path: str, descriptor: int, headers: Mapping[str, str]) -> Answer:
-        status = os.fstat(descriptor)
-        size, changed_at = status.st_size, status.st_mtime_ns // 1_000_000
-        etag = f'"{status.st_mtime_ns:x}-{size:x}-{status.st_ino:x}"'
-        kind, coding = mimetypes.guess_type(path.rsplit("/", 1)[-1] or "index.html")
-        kind = kind or "application/octet-stream"
+        found = os.fstat(descriptor)
+        size, changed_at = found.st_size, found.st_mtime_ns // 1_000_000
+        etag = f'"{found.st_mtime_ns:x}-{size:x}-{found.st_ino:x}"'
+        kind, coding = type_of(path)
         said = {
             "ETag": etag,
             "Last-Modified": http_date(changed_at),
@@ -217,9 +215,9 @@ class Site:
             "Accept-Ranges": "bytes",
             "X-Content-Type-Options": "nosniff",
         }
-        if is_unchanged(headers, etag, changed_at):
+        if status := unsent(headers, etag, changed_at):
             os.close(descriptor)
-            return Answer(304, said)
+            return _without_body(status, said)
         part = wanted_part(headers, size, etag, changed_at)
         if part is UNSATISFIABLE:
             os.close(descriptor)
@@ -326,9 +324,14 @@ def _made(page: Found, headers: Mapping[str, str], changed_at: int) -> Answer:
     said = {"ETag": page.etag, "Content-Type": _HTML, "X-Content-Type-Options": "nosniff"}
     if changed_at:
         said["Last-Modified"] = http_date(changed_at)
-    if is_unchanged(headers, page.etag, changed_at):
-        return Answer(304, said)
+    if status := unsent(headers, page.etag, changed_at):
+        return _without_body(status, said)
     return Answer(200, said, (page.body,), len(page.body))
+
+
+def _without_body(status: int, said: dict[str, str]) -> Answer:
+    """Answer that what was fetched before is as it was, or that it is not any more."""
+    return Answer(status, said) if status == 304 else _error(status, {"ETag": said["ETag"]})
 
 
 def _error(status: int, headers: dict[str, str] | None = None, words: str = "") -> Answer:

@@ -46,12 +46,14 @@ _BIG5_READ_BY_NO_CODEC = {
 _BIG5_LAST_OF_TWO = "═╞╡╪十卅"  # where several bytes mean one character the first are written, but for these the last
 
 # GB 18030-2005 and -2022 gave proper characters to what had stood in the private use area; Python has the old ones.
-_GB_MOVED = str.maketrans(
-    "ḿ\ue7c7" + "".join(map(chr, (0xFE10, 0xFE12, 0xFE11, *range(0xFE13, 0xFE1A), *range(0x9FB4, 0x9FBC)))),
+_GB_NEW = "ḿ\ue7c7" + "".join(map(chr, (0xFE10, 0xFE12, 0xFE11, *range(0xFE13, 0xFE1A), *range(0x9FB4, 0x9FBC))))
+_GB_OLD = (
     "\ue7c7ḿ"
-    + "\ue78d\ue78e\ue78f\ue790\ue791\ue792\ue793\ue794\ue795\ue796"
-    + "\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854\ue864",
+    "\ue78d\ue78e\ue78f\ue790\ue791\ue792\ue793\ue794\ue795\ue796"
+    "\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854\ue864"
 )
+GB_MOVED = dict(zip(_GB_NEW, _GB_OLD, strict=True))  # what Python has where the standard has the new one
+_GB_AS_PYTHON = str.maketrans(GB_MOVED)
 _GB_UNWRITTEN = "\ue5e5"  # the bytes of this one are read as an ideographic space
 
 
@@ -152,7 +154,7 @@ def big5() -> dict[str, bytes]:
 
 
 def _gb18030(character: str) -> bytes:
-    return b"" if character == _GB_UNWRITTEN else codecs.encode(character.translate(_GB_MOVED), "gb18030", "ignore")
+    return b"" if character == _GB_UNWRITTEN else codecs.encode(character.translate(_GB_AS_PYTHON), "gb18030", "ignore")
 
 
 def _gbk(character: str) -> bytes:

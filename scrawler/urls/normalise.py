@@ -17,6 +17,7 @@ from ada_url import join_url, normalize_url
 from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 from scrawler.urls.ports import is_refused_port
+from scrawler.urls.punycode import PREFIX, has_bad_label
 from scrawler.urls.verdict import Verdict
 
 MAX_URL_LENGTH = 2048  # bytes of a URL that is crawled, by default
@@ -78,6 +79,8 @@ def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENG
         return _SYNTAX
     if not url.startswith(HTTP_SCHEMES):
         return _SCHEME
+    if PREFIX in url and has_bad_label(url):
+        return _SYNTAX
     if "#" in url:
         url = url[: url.index("#")]
     if "@" in url:

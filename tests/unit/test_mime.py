@@ -15,6 +15,9 @@ from scrawler.mime import NO_TYPE, MediaType, media_type
     ("headers", "essence", "charset"),
     [
         (["text/html", "text/html; charset=utf-8"], "text/html", "utf-8"),
+        (['text/html;charset="";charset=GBK'], "text/html", ""),
+        (["text/html;charset=;charset=GBK"], "text/html", "GBK"),
+        (["text/html;charset=gbk", 'text/html;charset=""'], "text/html", ""),
         (["", "text/plain"], "text/plain", ""),
         (["text/plain", ""], "text/plain", ""),
         (["text/html", "text/plain"], "text/plain", ""),

@@ -106,8 +106,8 @@ def sets_elsewhere(tree: ast.AST, module: str) -> Iterator[ast.Attribute]:
             yield one
 
 
-# Set for urllib3, in whose classes they stand.
-BORN_ELSEWHERE = {"response_class", "cert_reqs", "ca_certs"}
+# Set for urllib3 and uvicorn, in whose classes they stand.
+BORN_ELSEWHERE = {"response_class", "cert_reqs", "ca_certs", "should_exit", "force_exit"}
 
 
 def test_objects_have_their_attributes_from_the_beginning() -> None:

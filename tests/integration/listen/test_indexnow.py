@@ -52,6 +52,8 @@ def test_a_key_file_speaks_for_its_own_folder(rig: Rig, site: Site) -> None:
     ("message", "status"),
     [
         ({"host": "HOST", "key": KEY}, 400),
+        ({"key": KEY, "urlList": ["http://HOST/"]}, 400),
+        ({"host": None, "key": KEY, "urlList": ["http://HOST/"]}, 400),
         ({"host": "HOST", "key": KEY, "urlList": []}, 400),
         ({"host": "HOST", "key": KEY, "urlList": [1]}, 400),
         ({"host": "HOST", "key": KEY, "urlList": ["no url"]}, 400),

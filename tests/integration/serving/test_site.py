@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from xml.etree import ElementTree
 
 import pytest
@@ -73,6 +73,34 @@ def test_files(site: Published) -> None:
     assert ask(site, "/", If_Modified_Since=headers["last-modified"])[0] == 304
     assert ask(site, "/nothing")[0] == 404
     assert ask(site, "/", "POST")[0] == 405
+
+
+def test_what_is_wanted_only_of_what_is_gone_is_refused(site: Published) -> None:
+    for target, method in (("/", "GET"), ("/sitemap.xml", "GET"), ("/film.mp4", "HEAD")):
+        tag = ask(site, target)[1]["etag"]
+        assert ask(site, target, method, If_Match='"other"')[0] == 412
+        assert ask(site, target, method, If_Match=f"W/{tag}")[0] == 412
+        assert ask(site, target, method, If_Match=f'"other", {tag}')[0] == 200
+        assert ask(site, target, method, If_Match="*")[0] == 200
+    assert ask(site, "/", If_Unmodified_Since="Thu, 01 Jan 1970 00:00:00 GMT")[0] == 412
+    assert ask(site, "/", If_Unmodified_Since="Fri, 01 Jan 2100 00:00:00 GMT")[0] == 200
+    assert ask(site, "/film.mp4", Range="bytes=0-1", If_Match='"other"')[0] == 412
+
+
+def test_any_name_of_a_file_can_be_asked_for(site: Published) -> None:
+    names = ["a\nb.txt", "c\rd.txt", "g\r\nh.html", "dir\nx/index.html", "data:x.html", "e\u2028f.txt", "t\tx.html"]
+    for name in names:
+        site.write(name, name)
+    site.scan()
+    urls = {entry.url for entry in listed(site, "sitemap.xml").listed}
+    for name in names:
+        path = quote(name.removesuffix("index.html"), safe="/:")
+        assert site.base + path in urls
+        status, headers, body = ask(site, f"/{path}")
+        assert (status, body) == (200, name.encode())
+        assert headers["content-type"] == ("text/plain" if name.endswith("txt") else "text/html")
+    assert ask(site, "/dir%0Ax")[1]["location"] == f"{site.base}dir%0Ax/"
+    assert ask(site, "/a%0Ab.txt", "POST")[0] == 405
 
 
 def test_ranges_of_a_file(site: Published) -> None:

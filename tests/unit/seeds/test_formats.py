@@ -206,3 +206,10 @@ def test_a_name_that_says_nothing_is_read_as_text_and_not_written(name: str) -> 
     assert read_as(name) is Format.TXT
     with pytest.raises(SettingsError, match=r"--format. writes to any name"):
         written_as(name)
+
+
+def test_numbers_that_json_lacks_are_null() -> None:
+    """Python writes NaN, and reads it; nobody else has to (RFC 8259, section 6)."""
+    line = b'{"url": "a.example", "x": NaN, "y": {"z": [Infinity, -Infinity, 1e999, 1.5]}}\n'
+    (entry,) = entries(line, Format.JSONL)
+    assert entry.columns == '{"x": null, "y": {"z": [null, null, null, 1.5]}}'

@@ -112,6 +112,10 @@ def test_the_analyzer_passes_the_standards_vectors_and_only_steps_change_anythin
         ("http://user:p%40ss@h:8080/@x", None, "http://h:8080/@x"),
         ("http://h/@x", None, "http://h/@x"),
         ("a\0b", "http://h/", "http://h/a%00b"),
+        ("http://xn--mnchen-3ya.example/xn--a", None, "http://xn--mnchen-3ya.example/xn--a"),
+        ("http://xn--ls8h.example/", None, "http://xn--ls8h.example/"),
+        ("http://xn--x-cx5s.example/", None, "http://xn--x-cx5s.example/"),
+        ("http://axn--.example/", None, "http://axn--.example/"),
     ],
 )
 def test_what_becomes_a_url(text: str, base: str | None, url: str) -> None:
@@ -123,6 +127,11 @@ def test_what_becomes_a_url(text: str, base: str | None, url: str) -> None:
     [
         ("http://", Verdict.SYNTAX),
         ("http://h:99999/", Verdict.SYNTAX),
+        ("http://a.b.c.xn--pokxncvks/", Verdict.SYNTAX),
+        ("http://xn--/", Verdict.SYNTAX),
+        ("http://www.xn--0.example/", Verdict.SYNTAX),
+        ("http://xn--a.example:8080/", Verdict.SYNTAX),
+        ("http://u:p@xn--zn7c.example/", Verdict.SYNTAX),
         ("http://a b/", Verdict.SYNTAX),
         ("http://h\0/", Verdict.SYNTAX),
         ("http://h/\ud800", Verdict.SYNTAX),
