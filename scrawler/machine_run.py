@@ -30,7 +30,7 @@ from scrawler.core.progress import PageRate, Progress
 from scrawler.core.records.indexer import Indexer
 from scrawler.core.records.records import Mended, Records
 from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, StoreError
-from scrawler.fetch.descriptors import raise_file_limit
+from scrawler.fetch.descriptors import file_limit, raise_file_limit
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.claims import Resting, WorkLeft
 from scrawler.model.machines import BEAT_EVERY, MachineState, Orders
@@ -64,8 +64,15 @@ LEASE_LOST = "lease-lost"  # outcome of a machine that begins anew
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
 _COUNT_EVERY, _COUNT_AT_LATEST = 2.0, 30.0  # seconds between two counts of the seeds
 _FILES_OF_A_THREAD, _FILES_SHARED, _FILES_TO_SPARE = 8, 64, 192  # descriptors
+MOST_WAITING = 20_000  # seeds of a machine that may wait without a place, at 20 KB each
 _SLOTS = 64  # threads may be added while the machine runs: there is room for so many at least
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
+
+
+def most_waiting(settings: Settings) -> int:
+    """Return how many seeds of a machine may wait without a place: each may have a connection that hangs."""
+    limit = file_limit()
+    return MOST_WAITING if limit is None else max(0, min(MOST_WAITING, limit - _files_of(settings) - _FILES_TO_SPARE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ def have_files(settings: Settings) -> None:
     The limit is then too low for the connections of each seed.
     """
     needed = _files_of(settings)
-    limit = raise_file_limit(needed + _FILES_TO_SPARE)
+    limit = raise_file_limit(needed + _FILES_TO_SPARE + MOST_WAITING)
     if limit < needed:
         seeds = counted(settings.seeds_per_thread, "seed")
         raise SettingsError(
@@ -306,7 +313,7 @@ class MachineRun:
                 self._settings, stores, archive, self._stop, self._change_settings,
                 self._launch.machines, self._filters, self._slots, self._deaths.look,
                 None if self._agent is None else self._agent.standing, exchange, self._shares.make_learning,
-                self._take_pushed(), self._earlier,
+                self._take_pushed(), self._earlier, most_waiting(self._settings),
             )  # fmt: skip
             failing.pop_all()
         return archive, stores, machine, resolver, exchange
@@ -354,7 +361,7 @@ class MachineRun:
             self._follow(machine, changed)
 
     def _follow(self, machine: Machine, changed: Settings) -> None:
-        raise_file_limit(_files_of(changed) + _FILES_TO_SPARE)
+        raise_file_limit(_files_of(changed) + _FILES_TO_SPARE + MOST_WAITING)
         self._externals.hops = changed.hops
         self._boundary.boundary = Boundary(changed.boundary)
         self._partition.kind = PartitionKind(changed.partition)

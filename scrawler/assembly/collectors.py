@@ -22,6 +22,7 @@ from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slots
 from scrawler.core.collecting.collector import UrlCollector
 from scrawler.core.collecting.landing import Landing
+from scrawler.core.collecting.places import WaitingRoom
 from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.durable.handover import Handover
@@ -59,6 +60,7 @@ def collector_maker(
     slots: Slots,
     ports: CollectorPorts,
     resolver: Resolver,
+    waiting_room: WaitingRoom,
 ) -> Callable[[int], UrlCollector]:
     """Return a function that makes a collector, given its number; what all collectors share is made here."""
     token = product_token(settings)
@@ -97,6 +99,7 @@ def collector_maker(
                 handover,
                 rules,
                 ports,
+                waiting_room,
             )
 
     return make_collector

@@ -20,6 +20,7 @@ from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.blame.slots import Slots
+from scrawler.core.collecting.places import WaitingRoom
 from scrawler.core.distribution.distributor import Distribution, SeedIdQueue, queue_capacity
 from scrawler.core.distribution.inbox import SelectorInbox
 from scrawler.core.distribution.openers import Opener
@@ -65,6 +66,7 @@ def build_machine(
     make_learning: Callable[..., SiteLearning] = SiteLearning,
     take_pushed: Callable[[int], int] | None = None,
     earlier: Callable[[str, bool], EarlierSite] | None = None,
+    most_waiting: int = 1_000,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
@@ -73,7 +75,8 @@ def build_machine(
     dead machines are taken up. `standing` is what other agents have to say, if there are any.
     `exchange` carries URLs to other machines; None: the database alone does. `make_learning` makes what learns how
     often a site's pages change. `take_pushed` takes what servers and owners of sites have sent; None: nobody asks for
-    it here. `earlier` tells what an earlier crawl has archived of a site; None: nobody asks for that.
+    it here. `earlier` tells what an earlier crawl has archived of a site; None: nobody asks for that. `most_waiting`
+    seeds may wait without a place.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     resolver = Resolver(
@@ -100,6 +103,7 @@ def build_machine(
             make_learning,
             take_pushed,
             earlier,
+            most_waiting,
         )
         failing.pop_all()
     return machine, resolver
@@ -121,6 +125,7 @@ def _put_together(
     make_learning: Callable[..., SiteLearning],
     take_pushed: Callable[[int], int] | None,
     earlier: Callable[[str, bool], EarlierSite] | None,
+    most_waiting: int,
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
@@ -218,7 +223,7 @@ def _put_together(
     )
     make_collector = collector_maker(
         settings, stores, archive, crew, sharing.budget, origins, checkpointer, standstill, rules, filters, slots,
-        collector_ports, resolver,
+        collector_ports, resolver, WaitingRoom(most_waiting),
     )  # fmt: skip
     listener = InboxListener(
         stores.inboxes, crew.held_sites, checkpointer.read, look_again, inbox.let_go, ending.failed, turn, stopping,

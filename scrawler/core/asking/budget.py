@@ -25,6 +25,7 @@ from scrawler.model.servers import Slot
 _IDLE = 30.0  # seconds without a request after which the other machines may have the share of an address
 # Seconds for which it is kept for a site in the queue, which has 40: at one a second, all come by then.
 _EXPECTED = 60.0
+_TIDIED = 4_000  # servers that are looked at each time
 _ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get a share that other machines have
 
 
@@ -48,6 +49,7 @@ class AddressBudget:
         self.alone = False  # no other machine lives, and none can begin without our knowing
         self.unknown: set[str] = set()
         self.wishes: set[str] = set()
+        self._to_tidy: list[str] = []  # addresses that are looked at with the next calls of `tidy`
         self._left: set[str] = set()  # addresses whose shares were let go, of which nobody has been told
 
     def queue_up(self, site: SiteContext, address: str, now: float) -> float:
@@ -133,9 +135,19 @@ class AddressBudget:
         return True
 
     def tidy(self, now: float) -> None:
-        """Forget servers that are not asked any more; follow settings that have changed. Called every few seconds."""
+        """Forget servers that are not asked any more; follow settings that have changed. Called every few seconds.
+
+        Of very many servers some are looked at each time.
+        """
         rest = max(_IDLE, self._rules.delay_per_ip)
-        for address, server in list(self.servers.items()):
+        if not self._to_tidy:
+            self._to_tidy = list(self.servers)
+        some = self._to_tidy[-_TIDIED:]
+        del self._to_tidy[-_TIDIED:]
+        for address in some:
+            server = self.servers.get(address)
+            if server is None:
+                continue
             if server.queue:
                 self._call(server)
             elif server.unwanted or max(server.asked_at + rest, server.expected_until) <= now:

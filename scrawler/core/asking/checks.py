@@ -149,7 +149,9 @@ class Checks:
         return None
 
     def politeness(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
-        """Wait for the pause of the host, and until its address may be asked."""
+        """Wait for the pause of the host, and until its address may be asked; what robots.txt refuses is not asked."""
+        if origin.robots_detail and self._origins.refuses_all(origin, now):
+            return None
         return self.wait_for(site, origin.host, origin.address, now) or None
 
     def wait_for(self, site: SiteContext, host: str, address: str, now: float) -> float:

@@ -123,6 +123,11 @@ class Origins:
         """Whether the robots.txt of an origin is obeyed."""
         return self.obey_robots if origin.own_rules is None else origin.own_rules.robots
 
+    def refuses_all(self, origin: Origin, now: float) -> bool:
+        """Whether nothing is asked of an origin until a time to come, because its robots.txt could not be had."""
+        robots = origin.robots
+        return robots is not None and robots.unavailable and now < origin.robots_until and self.obeys(origin)
+
     def obeys_at(self, url: str) -> bool:
         """Whether the robots.txt that holds for a URL of any host is obeyed."""
         own = None if self._hosts is None else self._hosts.of_origin(origin_of(url))

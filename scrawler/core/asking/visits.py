@@ -219,6 +219,7 @@ class Visits:
                 return self._refuse(site, choice, origin, self._checks.met(url, error))
         flight = _flight(site, choice, origin)
         party.in_flight += 1
+        site.asked_slowly = choice.lane.slow
         site.begin_fetching(url)
         self._start(site, self._page_request(choice, flight, cookie), now, party)
         return None
@@ -285,6 +286,7 @@ class Visits:
                 party.counts.wait_ms += max(0, int((now - site.held_since) * 1000))
             site.held_since = 0.0
         site.in_flight += 1
+        site.asked_at = now
         site.connected = True
         self._budget.began(site, request.address)
         rules = site.own_rules or self._rules

@@ -17,6 +17,7 @@ from scrawler.core.answers.recall import is_unchanged
 from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slot
 from scrawler.core.collecting.landing import Landing
+from scrawler.core.collecting.places import Places, WaitingRoom, is_patient, look_after, only_waits
 from scrawler.core.collecting.schedule import Schedule
 from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.durable.handover import Handover
@@ -69,6 +70,7 @@ class UrlCollector:
         handover: Handover,
         rules: CrawlRules,
         ports: CollectorPorts,
+        waiting_room: WaitingRoom,
     ) -> None:
         self.thread = WorkerThread(self, f"collector-{number}")
         self.number = number
@@ -84,8 +86,7 @@ class UrlCollector:
         self._standstill = standstill
         self._rules = rules
         self._ports = ports
-        self.sites: dict[int, SiteContext] = {}
-        self.held = 0  # seeds held now: the parties of all sites
+        self.places = Places(rules, waiting_room)
         self.held_at_end = 0  # when it let go of all that was left
         self._crowded: dict[SiteContext, None] = {}  # sites of which seeds are set aside, for want of room
         self._schedule = Schedule(self)
@@ -101,14 +102,23 @@ class UrlCollector:
     @property
     def room(self) -> int:
         """Seeds that may still be given to this collector."""
-        return 0 if self._retired else self._rules.capacity - self.held
+        return 0 if self._retired else self.places.free
+
+    @property
+    def sites(self) -> dict[int, SiteContext]:
+        """The sites that have places, by id."""
+        return self.places.sites
+
+    @property
+    def held(self) -> int:
+        """Seeds held now: the parties of the sites that have places."""
+        return self.places.held
 
     def take_in(self, site: SiteContext) -> None:
         """Receive a site with its parties, from the queue or from another collector."""
         site.collector = self
         self._standstill.witnesses.came(site)
-        self.sites[site.id] = site
-        self.held += site.count
+        self.places.add(site)
         self._crowded[site] = None
         self._fill(site)
         self.look_again(site)
@@ -116,9 +126,8 @@ class UrlCollector:
 
     def give_away(self, site: SiteContext) -> None:
         """Let go of an inactive site, so that another collector can take it in."""
-        del self.sites[site.id]
+        self.places.remove(site)
         self._crowded.pop(site, None)
-        self.held -= site.count
         site.collector, site.wake_at = None, -1.0
         site.connected = False
 
@@ -138,7 +147,7 @@ class UrlCollector:
     def retire(self) -> None:
         """Come to an end by itself: what is in flight is finished, then the sites go back to the database."""
         self._retired = True
-        for site in self.sites.values():
+        for site in self.places:
             self._visits.leave(site)
         self._downloader.wake()
 
@@ -223,6 +232,8 @@ class UrlCollector:
             looks_inside = not _is_usual(flight, response)
             if looks_inside:
                 self._slot.enter(site.id, read_url(flight, response.request))
+            if response.status and not site.slowest_ms:
+                self.places.room.answered_first(response.elapsed_ms / 1000)
             try:
                 counts = self._visits.note(flight, response, now)
                 as_sitemap = looks_inside and counts and self._lister.wants(response)
@@ -325,7 +336,7 @@ class UrlCollector:
 
     def _let_rest(self, site: SiteContext, flight: PageFlight, now: float) -> bool:
         """Let a site wait for the pause of its host, if that is all that is to be done; returns whether it is."""
-        if site.wake_at != inf or self._ports.wants_site(self):
+        if site.wake_at != inf or site.is_aside or self._ports.wants_site(self):
             return False
         at = self._visits.let_rest(site, flight.origin, now)
         if at:
@@ -388,7 +399,7 @@ class UrlCollector:
         """Go on: requests may be started again."""
         if self._blocked:
             self._blocked = False
-            for site in self.sites.values():
+            for site in self.places:
                 self.look_again(site)
             self._downloader.wake()
 
@@ -425,7 +436,20 @@ class UrlCollector:
             self._release(site, now, resting=True)
             self._ports.seeds_changed()
         if site.is_held_by(self) and site.wake_at < 0:  # else something came meanwhile for which to look again at once
-            self._schedule.put(site, at)
+            self._put_off(site, at, now)
+
+    def _put_off(self, site: SiteContext, at: float, now: float) -> None:
+        """Visit a site again at a time; until then its place is for others, if it only waits."""
+        # Where the downloader queues requests, nobody may have been asked yet who does not answer.
+        soon = self.places.room.soon if self._downloader.at_once else inf
+        if only_waits(site, at, now, soon):
+            if self.places.give_up(site):
+                self._ports.seeds_changed()
+        elif not site.is_aside:
+            at = min(at, look_after(site, now, soon))
+        elif not (site.in_flight and is_patient(site)):
+            self.places.take_again(site)
+        self._schedule.put(site, at)
 
     def _take_arrived(self, site: SiteContext) -> None:
         """List what has come out of a site's inbox; what is for none of its parties stays there.
@@ -473,7 +497,7 @@ class UrlCollector:
         if not site.listing:
             before = site.count
             site.forget_ended()
-            self.held -= before - site.count
+            self.places.changed(site, site.count - before)
 
     def _fill(self, site: SiteContext) -> None:
         room = max(0, self.room)
@@ -481,7 +505,7 @@ class UrlCollector:
             coming = site.set_aside[:room]
             del site.set_aside[:room]
             site.parties += coming
-            self.held += len(coming)
+            self.places.changed(site, len(coming))
             self.look_again(site)
         if not site.set_aside:
             self._crowded.pop(site, None)
@@ -497,8 +521,7 @@ class UrlCollector:
     def _release(self, site: SiteContext, now: float, resting: bool = False) -> None:
         self._handover.release(site, now, resting)
         self._visits.leave(site)
-        if self.sites.pop(site.id, None) is not None:
-            self.held -= site.count
+        if self.places.remove(site):
             self._crowded.pop(site, None)
         site.collector = None
         self._ports.site_released(site)
@@ -512,7 +535,7 @@ class UrlCollector:
         self.held_at_end = self.held
         for request in self._downloader.cancel():
             self._visits.given_up(request, now)
-        for site in list(self.sites.values()):
+        for site in list(self.places):
             self._release(site, now)
 
 

@@ -73,7 +73,7 @@ class Crew:
         with self.turn:
             for collector in self.every:
                 for site_id in lost:
-                    if (site := collector.sites.get(site_id)) is not None:
+                    if (site := collector.places.get(site_id)) is not None:
                         collector.drop(site)
                 if was_full:
                     collector.unblocked()
@@ -82,11 +82,11 @@ class Crew:
 
     def sites(self) -> list[SiteContext]:
         """Return the sites that are here."""
-        return [*(site for collector in self.every for site in collector.sites.values()), *self.queue]
+        return [*(site for collector in self.every for site in collector.places), *self.queue]
 
     def held_sites(self) -> list[SiteContext]:
         """Return the sites that the collectors hold, but for those that come to their end."""
-        return [site for collector in self.collectors for site in collector.sites.values()]
+        return [site for collector in self.collectors for site in collector.places]
 
     def held(self) -> list[int]:
         """Return how many seeds each collector holds, or held when it let go of them at its end."""
@@ -94,7 +94,7 @@ class Crew:
 
     def has_sites(self) -> bool:
         """Whether any site is here, or is to come into the queue."""
-        return any(collector.sites for collector in self.every) or len(self.queue) > 0 or self.queue.reserved > 0
+        return any(len(collector.places) for collector in self.every) or len(self.queue) > 0 or self.queue.reserved > 0
 
     def free_places(self) -> int:
         """Return how many seeds the collectors have room for."""
@@ -110,7 +110,7 @@ class Crew:
             return
         # Only a site that is given back, as `going` says, may be waited for: others have nothing left to ask.
         self._released[address] = site.going or self._released.get(address, False)
-        here = len(self.queue) + sum(len(collector.sites) for collector in self.collectors)
+        here = len(self.queue) + sum(len(collector.places) for collector in self.collectors)
         if site.going or len(self._released) >= _OF_THOSE_HERE * here:
             self._dismiss(budget)
 

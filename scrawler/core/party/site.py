@@ -133,6 +133,9 @@ class SiteContext:
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
     health: SiteHealth = field(default_factory=SiteHealth)
     in_flight: int = 0
+    asked_at: float = 0.0  # machine time at which it was asked last
+    asked_slowly: bool = False  # whether that was for a page of the slow lane
+    is_aside: bool = False  # whether it only waits, so that it has no place at its collector
     queues_at: Server | None = None  # the server at whose address it waits to ask
     still_queues: bool = False  # whether its last visit found that it still has to wait there
     held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not

@@ -23,6 +23,10 @@ class Holder:
 
     sites: dict[int, SiteContext] = field(default_factory=dict)
 
+    @property
+    def places(self) -> list[SiteContext]:
+        return list(self.sites.values())
+
 
 class Desk:
     """A crew with one collector, whose sites were all asked once, at an address each; other machines live."""

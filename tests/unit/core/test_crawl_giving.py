@@ -46,7 +46,7 @@ class _NoBudget:
 
 class _Collector:
     def __init__(self, sites: list[_Site]) -> None:
-        self.sites = dict(enumerate(sites))
+        self.places = sites
 
 
 def _crew(*held: list[_Site]) -> Crew:

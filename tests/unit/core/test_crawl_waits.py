@@ -97,3 +97,11 @@ def test_what_holds_the_machine_up_holds_all_places_up_that_wait_for_no_answer()
     asked(sites[0])
     pauses(sites[1])
     assert waits(sites, NOW, Wait.PAUSED) == {"answer": 2, "paused": 4}
+
+
+def test_of_very_many_places_some_stand_for_all() -> None:
+    sites = [_site() for _ in range(5_000)]
+    for site in sites[:3_000]:
+        asked(site)
+    found = waits(sites, NOW, None)
+    assert found == {"answer": pytest.approx(6_000, rel=0.02), "turn": pytest.approx(4_000, rel=0.02)}

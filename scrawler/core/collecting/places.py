@@ -1,0 +1,133 @@
+"""The sites of a collector: those that have places, and those that only wait. Guarded by the machine's turn.
+
+A place is for a site with which there is something to do. A site that only waits gives its place up for as long as it
+does: for the next try at a host that has failed, for its turn at an IP address that others share, for the look-up of a
+name, or for a host that has never answered, or takes long for each answer. What it comes back for is done at once, be
+there a place or not: whoever waits in a line would otherwise keep all behind it waiting. Until it has a place again no
+further seed is taken in. The pause between two requests to a site that answers is no such waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from math import inf
+from typing import Final
+
+from scrawler.core.party.site import SiteContext
+from scrawler.core.rules import CrawlRules
+
+# Seconds, first and longest, for which a site keeps its place while a host has not answered that never did before; in
+# between it is so many times what first answers have taken of late: behind a narrow line all of them take long.
+SOON: Final = 1.0
+_LATEST: Final = 10.0
+_TIMES: Final = 4.0
+_WEIGHT: Final = 1 / 16  # of the newest first answer in that
+_LONG: Final = 5.0  # seconds; a shorter wait is not worth to give a place up
+_ORIGINS: Final = 20  # of a site that are looked at; a domain may have thousands
+
+
+class WaitingRoom:
+    """How many seeds of a machine may wait without a place: each takes memory, and a descriptor while it is asked."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.taken = 0
+        self.soon = SOON
+        self._usual = SOON / _TIMES  # seconds that a first answer takes
+
+    def answered_first(self, seconds: float) -> None:
+        """Note how long the first answer of a host has taken."""
+        self._usual += _WEIGHT * (min(seconds, _LATEST) - self._usual)
+        self.soon = min(_LATEST, max(SOON, _TIMES * self._usual))
+
+
+class Places:
+    """Which sites have places; `held` counts the seeds that do."""
+
+    def __init__(self, rules: CrawlRules, room: WaitingRoom) -> None:
+        self._rules = rules
+        self.room = room
+        self.sites: dict[int, SiteContext] = {}  # that have places
+        self.waiting: dict[int, SiteContext] = {}  # that have none
+        self.held = 0
+
+    @property
+    def free(self) -> int:
+        """Seeds for which there are places; below 0 where sites have come back that had given theirs up."""
+        return self._rules.capacity - self.held
+
+    def __len__(self) -> int:
+        return len(self.sites) + len(self.waiting)
+
+    def __iter__(self) -> Iterator[SiteContext]:
+        """Yield all sites."""
+        return chain(self.sites.values(), self.waiting.values())
+
+    def get(self, site_id: int) -> SiteContext | None:
+        """Return a site by its id."""
+        return self.sites.get(site_id) or self.waiting.get(site_id)
+
+    def add(self, site: SiteContext) -> None:
+        """Give a site a place."""
+        self.sites[site.id] = site
+        self.held += site.count
+
+    def remove(self, site: SiteContext) -> bool:
+        """Forget a site; returns whether it was here."""
+        if self.sites.pop(site.id, None) is not None:
+            self.held -= site.count
+            return True
+        if self.waiting.pop(site.id, None) is None:
+            return False
+        self.room.taken -= 1
+        site.is_aside = False
+        return True
+
+    def changed(self, site: SiteContext, more: int) -> None:
+        """Note that a site has so many seeds more, or fewer."""
+        if not site.is_aside:
+            self.held += more
+
+    def give_up(self, site: SiteContext) -> bool:
+        """Let a site that only waits go without a place; returns whether there was room to wait."""
+        if site.is_aside or self.room.taken >= self.room.most:
+            return False
+        self.remove(site)
+        self.waiting[site.id] = site
+        self.room.taken += 1
+        site.is_aside = True
+        return True
+
+    def take_again(self, site: SiteContext) -> None:
+        """Give a site its place back."""
+        self.remove(site)
+        self.add(site)
+
+
+def only_waits(site: SiteContext, at: float, now: float, soon: float) -> bool:
+    """Tell whether a site that was just visited has nothing to do but to wait; `at` is when it is visited next.
+
+    A request of `soon` seconds ago is waited for; inf: whoever is asked has a place.
+    """
+    if site.going or site.listing or site.queued or site.arrived:
+        return False
+    if site.in_flight:
+        return is_patient(site) and now >= site.asked_at + soon
+    if site.waiting:
+        return any(origin.pending for origin in islice(site.origins.values(), _ORIGINS))
+    if site.queues_at is not None:
+        return True
+    return at != inf and at - now > max(_LONG, site.pause)
+
+
+def look_after(site: SiteContext, now: float, soon: float) -> float:
+    """Return when to see whether a request that was just made keeps its site waiting; inf: that need not be seen."""
+    if not (site.in_flight and is_patient(site)) or now >= site.asked_at + soon:
+        return inf
+    return site.asked_at + soon
+
+
+def is_patient(site: SiteContext) -> bool:
+    """Whether a host may let its site wait for long: it never answered, fails, or is known to be slow."""
+    return not site.slowest_ms or site.asked_slowly or bool(site.health.failures)

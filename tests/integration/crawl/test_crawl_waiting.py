@@ -1,0 +1,102 @@
+"""Sites that only wait hold no place: those of a machine with one are crawled beside all that hang, fail or queue."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from scrawler.core.machine.machine import Machine
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason, SeedState
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import by_path, page, run_whole
+from tests.integration.crawl.rig import watch
+from tests.integration.fetch.servers import RawServer, Script, Visit
+
+Serve = Callable[..., RawServer]
+
+ONE_PLACE = {"threads": 1, "seeds_per_thread": 1}
+GOOD = 3
+
+
+@pytest.fixture
+def good(serve: Serve) -> list[str]:
+    """The URLs of some sites that answer."""
+    return [serve(by_path({"/": page(f"site {number}")})).url() for number in range(GOOD)]
+
+
+def hangs(visit: Visit) -> None:
+    """Take the request and say nothing."""
+    visit.request()
+    visit.hang()
+
+
+@contextmanager
+def refused() -> Iterator[str]:
+    """Give the URL of a port at which nobody listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
+
+
+def until_others_are_done(crawl: Crawl, waiting: set[str], **changes: object) -> None:
+    """Crawl until the pages of the good sites are there, and stop: the others must still be in work then."""
+    stop = threading.Event()
+
+    def look(machine: Machine) -> None:
+        if machine.crew.totals().pages == GOOD:
+            stop.set()
+
+    watch(crawl.settings(**(ONE_PLACE | changes), stop_timeout=0), look, stop)
+    assert waiting <= {seed.url for seed in crawl.seeds() if seed.state is not SeedState.DONE}
+
+
+def test_a_host_that_never_answers_keeps_nobody_waiting(crawl: Crawl, serve: Serve, good: list[str]) -> None:
+    silent = [serve(hangs).url() for _ in range(3)]
+    crawl.add([*silent, *good])
+    until_others_are_done(crawl, set(silent), timeout=3600)
+
+
+def test_who_waits_for_the_next_try_keeps_nobody_waiting(crawl: Crawl, good: list[str]) -> None:
+    with refused() as one, refused() as other:
+        crawl.add([one, other, *good])
+        until_others_are_done(crawl, {one, other}, retry_pause=3600)
+
+
+def test_who_waits_for_the_next_try_of_a_page_keeps_nobody_waiting(crawl: Crawl, serve: Serve, good: list[str]) -> None:
+    broken = serve(by_path({"/": page("no", status="500 Broken")})).url()
+    crawl.add([broken, *good])
+    until_others_are_done(crawl, {broken}, retry_pause=3600)
+
+
+def slow_robots(seconds: float) -> Script:
+    """A site whose robots.txt takes a while, and holds the one request that its address may have in flight."""
+
+    def script(visit: Visit) -> None:
+        while visit.request():
+            visit.hang(seconds)
+            visit.send(page("late"))
+
+    return script
+
+
+def test_who_waits_for_a_turn_at_an_address_keeps_nobody_waiting(crawl: Crawl, serve: Serve) -> None:
+    shared = [serve(slow_robots(3600)).url() for _ in range(4)]
+    elsewhere = [serve(by_path({"/": page(f"site {n}")}), host=f"127.0.0.{2 + n}").url() for n in range(GOOD)]
+    crawl.add([*shared, *elsewhere])
+    until_others_are_done(crawl, set(shared), timeout=7200, per_ip=1)
+
+
+def test_tries_and_pauses_are_counted_on_while_a_site_has_no_place(crawl: Crawl, good: list[str]) -> None:
+    with refused() as dead:
+        crawl.add([dead, *good])
+        run_whole(crawl, **ONE_PLACE, retries=1, retry_pause=5.5)
+    [row] = [row for row in crawl.pages() if row.url == dead]
+    assert row.result == Result.CONNECT_FAILED
+    seed = crawl.seed(dead)
+    assert seed.end_reason is EndReason.DEAD
+    assert seed.elapsed_ms >= 5_500, "it was tried again after the pause"

@@ -1,0 +1,179 @@
+"""Which sites of a collector have places, and which wait without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+import pytest
+
+from scrawler.core.collecting.places import SOON, Places, WaitingRoom, look_after, only_waits
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.site import Origin, Server, SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
+from scrawler.fetch.downloader import Request
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import Seed
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import scope_of
+from tests.crawl_rules import crawl_rules
+
+NOW = 1_000.0
+
+
+def site(number: int = 1, seeds: int = 1) -> SiteContext:
+    home = "http://a.org/"
+    scope = scope_of(home, Scope.HOST)
+    parties = [SeedContext(Seed(1, 1, home, home, 0, 0), UrlAnalyzer(scope), scope, 0.0) for _ in range(seeds)]
+    made = SiteContext(number, "a.org", 1, ExactSeen(MemoryBudget(2**20)), more_seeds=False, parties=parties)
+    made.asked_at = NOW
+    return made
+
+
+def retries(one: SiteContext) -> float:
+    return NOW + 10
+
+
+def pauses(one: SiteContext) -> float:
+    return NOW + 1
+
+
+def keeps_a_long_delay(one: SiteContext) -> float:
+    one.pause = 30.0
+    return NOW + 30
+
+
+def queues(one: SiteContext) -> float:
+    one.queues_at = Server()
+    return inf
+
+
+def looks_a_name_up(one: SiteContext) -> float:
+    one.origins["http://a.org"] = Origin("http://a.org", "a.org", pending=True)
+    one.waiting = 1
+    return inf
+
+
+def reads_the_store(one: SiteContext) -> float:
+    one.waiting = 1
+    return inf
+
+
+def was_just_asked(one: SiteContext) -> float:
+    one.in_flight = 1
+    return inf
+
+
+def never_answers(one: SiteContext) -> float:
+    one.in_flight = 1
+    one.asked_at = NOW - SOON
+    return inf
+
+
+def answers(one: SiteContext) -> float:
+    one.slowest_ms = 100
+    return never_answers(one)
+
+
+def takes_long(one: SiteContext) -> float:
+    one.asked_slowly = True
+    return answers(one)
+
+
+def fails(one: SiteContext) -> float:
+    one.health.failures["a.org"] = 1
+    return answers(one)
+
+
+def has_something_to_do(one: SiteContext) -> float:
+    one.queued.append(Request("http://a.org/robots.txt", "192.0.2.1", None))
+    return NOW + 10
+
+
+def goes(one: SiteContext) -> float:
+    one.going = True
+    return NOW + 10
+
+
+WAITS = (retries, queues, looks_a_name_up, never_answers, takes_long, fails)
+WORKS = (pauses, keeps_a_long_delay, reads_the_store, was_just_asked, answers, has_something_to_do, goes)
+
+
+@pytest.mark.parametrize("let", WAITS)
+def test_a_site_only_waits_that(let: Callable[[SiteContext], float]) -> None:
+    one = site()
+    assert only_waits(one, let(one), NOW, SOON)
+
+
+@pytest.mark.parametrize("let", WORKS)
+def test_a_site_needs_its_place_that(let: Callable[[SiteContext], float]) -> None:
+    one = site()
+    assert not only_waits(one, let(one), NOW, SOON)
+
+
+def test_where_requests_queue_in_the_downloader_nobody_is_waited_for_yet() -> None:
+    one = site()
+    assert not only_waits(one, never_answers(one), NOW, inf)
+    assert look_after(one, NOW - SOON, inf) == inf
+
+
+def test_it_is_looked_after_once_whether_a_host_that_never_answered_does() -> None:
+    one = site()
+    one.in_flight = 1
+    assert look_after(one, NOW, SOON) == NOW + SOON
+    assert look_after(one, NOW + SOON, SOON) == inf, "there was no room to wait: it keeps its place"
+
+
+def test_who_only_waits_gives_its_places_up_and_takes_them_again() -> None:
+    places = Places(crawl_rules(capacity=3), room := WaitingRoom(5))
+    one, other = site(1, seeds=2), site(2)
+    places.add(one)
+    places.add(other)
+    assert (places.free, places.held) == (0, 3)
+
+    assert places.give_up(one)
+    assert (places.free, room.taken, list(places.sites), set(places)) == (2, 1, [2], {one, other})
+    one.parties.pop()
+    places.changed(one, -1)
+    assert places.free == 2, "who has no place frees none with an end"
+
+    places.take_again(one)
+    assert (places.free, room.taken, one.is_aside) == (1, 0, False)
+    places.changed(one, 1)
+    assert places.free == 0
+
+
+def test_who_comes_back_has_a_place_though_all_are_taken() -> None:
+    places = Places(crawl_rules(capacity=1), WaitingRoom(5))
+    places.add(site(1))
+    assert places.give_up(places.sites[1])
+    places.add(site(2))
+    places.take_again(places.waiting[1])
+    assert places.free == -1
+
+
+def test_only_so_many_wait_without_a_place() -> None:
+    places = Places(crawl_rules(capacity=3), WaitingRoom(1))
+    for number in (1, 2):
+        places.add(site(number))
+    assert places.give_up(places.sites[1])
+    assert not places.give_up(places.sites[2])
+    assert not places.give_up(places.waiting[1]), "it has none to give up"
+    assert places.remove(places.waiting[1])
+    assert places.give_up(places.sites[2])
+    assert not places.remove(site(3))
+
+
+def test_where_first_answers_take_long_they_are_waited_for_as_long() -> None:
+    room = WaitingRoom(1)
+    room.answered_first(0.05)
+    assert room.soon == SOON
+    for _ in range(100):
+        room.answered_first(1.5)
+    assert room.soon == pytest.approx(6.0, rel=0.05)
+    for _ in range(100):
+        room.answered_first(60.0)
+    assert room.soon == 10.0
+    for _ in range(100):
+        room.answered_first(0.1)
+    assert room.soon == SOON
