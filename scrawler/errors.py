@@ -68,6 +68,12 @@ class RecordsLostError(ScrawlerError):
     exit_code = 7
 
 
+class NoPageError(ScrawlerError):
+    """A run brought no page, and its user wanted that to be an error (exit code 10)."""
+
+    exit_code = 10
+
+
 class ArchiveError(ScrawlerError):
     """Pages cannot be written: folder read-only, disk full (exit code 5)."""
 

@@ -16,13 +16,14 @@ from scrawler.api.opened import Results
 from scrawler.api.page import Page
 from scrawler.api.processing import PageProcessor, Processing, items_place, processors_of
 from scrawler.api.rows import results_of
-from scrawler.api.running import Before, MachinesAtWork, at_work, before, cautions
+from scrawler.api.running import Before, MachinesAtWork, at_work, before, cautions, private_advice
 from scrawler.api.steering import SteeredCrawl
 from scrawler.app import away_told
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.model.events import Event
 from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason
 from scrawler.seeds.items_table import is_table
 from scrawler.settings import Settings, make_settings
 from scrawler.store.processors import Processed, Processors
@@ -137,7 +138,10 @@ class Crawl(SteeredCrawl):
                     on_page(page)
             if processing is not None and not asked():
                 processing.tell_if_nothing_was_new()
-            return at_work.summary()
+            summary = at_work.summary()
+        if private := private_advice(summary):
+            self._say(f'{private}: Crawl(allow_private=True), and run(retry="{EndReason.PRIVATE_ADDRESS.value}")')
+        return summary
 
     def process(
         self,

@@ -113,6 +113,18 @@ def cautions(settings: Settings) -> Iterator[str]:
         )
 
 
+def private_advice(summary: RunSummary) -> str:
+    """Say how seeds are crawled that are all at private addresses; empty where any seed is not."""
+    number = sum(summary.seeds.values())
+    refused = summary.seeds.get(EndReason.PRIVATE_ADDRESS.value, 0)
+    if not number or refused < number:
+        return ""
+    places = (
+        "the only seed is at a private address" if number == 1 else f"all {number:,} seeds are at private addresses"
+    )
+    return f"warning: {places}, where nothing is asked unless that is allowed"
+
+
 class GivenUpError(ScrawlerError):
     """Machines died again and again, and were given up; what all machines did is in `summary`."""
 

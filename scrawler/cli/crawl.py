@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -80,7 +81,7 @@ def crawl(
         _check_output(output, files, settings)
     if of_items and output is not None:
         check_place(output)
-        options = RunOptions(options.words, options.first, Path(output), options.anew, options.metrics)
+        options = replace(options, items=Path(output))
     home = folder or Path(_folder_name(seeds[0], urls))
     settings = _placed(settings, home)
     with opened(settings, Crawl, create=True) as there:
@@ -99,7 +100,7 @@ def crawl(
         if summary.outcome != "ended" and not log.quiet:
             click.echo(f"stopped before its end; {goes_on}", err=True)
 
-    run_and_tell(settings, options, log, finish)
+    run_and_tell(settings, options, log, finish, keeps_output=output == STANDARD)
 
 
 def _sorted(seeds: Sequence[str]) -> tuple[list[str], list[str]]:

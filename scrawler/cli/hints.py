@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from scrawler.api.running import private_advice
 from scrawler.core.progress import RunSummary
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.retries import LIMITS, RETRYABLE
+
+_FINE = (EndReason.COMPLETED.value, EndReason.COVERED.value)
 
 
 def what_next(summary: RunSummary) -> str:
@@ -13,22 +18,26 @@ def what_next(summary: RunSummary) -> str:
     number = sum(seeds.values())
     if not number:
         return "warning: this crawl has no seeds yet; `scrawler import FILE` brings some"
-    private = seeds.get(EndReason.PRIVATE_ADDRESS.value, 0)
-    if private == number:
-        places = "a private address" if number == 1 else "private addresses"
-        return (
-            f"warning: {_all(number)} at {places}, where nothing is asked unless that is allowed:"
-            f" give the same command again with `--allow-private --retry {EndReason.PRIVATE_ADDRESS.value}`"
-        )
+    if private := private_advice(summary):
+        retry = f"`--allow-private --retry {EndReason.PRIVATE_ADDRESS.value}`"
+        return f"{private}: give the same command again with {retry}"
     undone = sum(seeds.get(state.value, 0) for state in SeedState)
     if undone or summary.requests or summary.lookups or summary.outcome != "ended":
         return ""
     again = [reason.value for reason in RETRYABLE if reason not in LIMITS and seeds.get(reason.value)]
     retry = f"`--retry {','.join(again)}` lets those go on that failed; " if again else ""
     return (
-        f"{_all(number)} done, there was nothing left to fetch; {retry}`scrawler import FILE` brings more,"
-        " `scrawler seeds promote` makes seeds of the candidates"
+        f"{_ended(number, seeds)}, there was nothing left to fetch; {retry}`scrawler run --again` visits all pages"
+        " again, `scrawler import FILE` brings more seeds, `scrawler seeds promote` makes seeds of the candidates"
     )
+
+
+def _ended(number: int, seeds: Mapping[str, int]) -> str:
+    """Say that all seeds have ended, and of a single one that failed, how."""
+    only = "" if number > 1 else next(name for name, count in seeds.items() if count)
+    if only in ("", *_FINE):
+        return f"{_all(number)} done"
+    return f"the only seed has ended as {only}"
 
 
 def _all(seeds: int) -> str:

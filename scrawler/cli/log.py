@@ -136,14 +136,15 @@ class _LogFile(logging.Handler):
     def __init__(self, path: Path, written: LogFormat, show: Callable[[str], None]) -> None:
         super().__init__(logging.DEBUG)
         self._path = path.absolute()
+        try:
+            self._file = self._opened()
+        except OSError as error:
+            super().close()  # else Python closes it at its end, and looks for the file
+            raise ScrawlerError(f"the log {path} cannot be opened: {error.strerror or error}") from error
         self._line = _json_line if written is LogFormat.JSON else _text_line
         self._show = show
         self._told = False
         self._torn = False  # whether the last line was written in part
-        try:
-            self._file = self._opened()
-        except OSError as error:
-            raise ScrawlerError(f"the log {path} cannot be opened: {error.strerror or error}") from error
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""

@@ -85,6 +85,7 @@ Exit codes:
     7  records are gone from the archive (`run` says so once, having done all else), or `verify` found anything
     8  `run` met a page that was read without an end (page_time); the next run ends that page
     9  `cat`: the crawl has no such page, or none with a record, or with text; `rank`: it kept no out-links
+   10  `run --fail-if no-page`: no seed brought a page
   130  stopped by the user (for `run`: by a second Ctrl-C)
 
 \b
@@ -103,6 +104,21 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         reference = _COMMANDS.get(cmd_name)
         return None if reference is None else cast(click.Command, load_for_good(reference))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command. Raises click.UsageError, which names those that are written nearly so."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches  # loaded for a wrong name alone
+
+            alike = get_close_matches(args[0], _COMMANDS, cutoff=0.7)
+            if not alike:
+                raise
+            message = f"{error.message.rstrip('.')}; did you mean {' or '.join(alike)}?"
+            raise click.UsageError(message, ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; here and not around it, because click ends the program by itself for a closed pipe."""

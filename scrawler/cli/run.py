@@ -38,7 +38,7 @@ from scrawler.cli.tables import print_pairs
 from scrawler.cli.watching import Watched
 from scrawler.copying import Copying
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.errors import ArchiveError, RecordsLostError, ScrawlerError, SettingsError, StoreError
+from scrawler.errors import ArchiveError, NoPageError, RecordsLostError, ScrawlerError, SettingsError, StoreError
 from scrawler.model.records import LossState
 from scrawler.settings import HOST_ONLY, Settings, crawl_title, in_groups
 from scrawler.store.losses import LostSum
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 _SECOND_SIGNAL_CODE = 130
 _STOPPING = "stopping; what is in hand is finished and saved (once more: stop at once)"
 _ALL = "\0"  # as a value of --again: it has none
+_NO_PAGE = "no-page"  # a value of --fail-if
 _FILES_SHOWN = 5  # WARC files that are told by name: a long crawl has thousands
 RUN_SETTINGS = [key for key in in_groups() if key not in ("db", "input_dir", *HOST_ONLY)]
 
@@ -68,6 +69,7 @@ class RunOptions:
     items: Path | None
     anew: bool
     metrics: str | None
+    fails_without_page: bool = False
 
 
 def with_run_options(command: Command) -> Command:
@@ -114,6 +116,11 @@ def with_run_options(command: Command) -> Command:
         metavar="[HOST:]PORT",
         help="Serve figures to Prometheus at /metrics, and at /health whether machines live; by default on loopback.",
     )
+    @click.option(
+        "--fail-if",
+        type=click.Choice([_NO_PAGE]),
+        help="End with exit code 10 where this run brought no page of any seed.",
+    )
     @functools.wraps(command)
     def running(
         *arguments: Any,
@@ -124,11 +131,12 @@ def with_run_options(command: Command) -> Command:
         anew: bool,
         accept_losses: bool,
         metrics: str | None,
+        fail_if: str | None,
         **values: Any,
     ) -> None:
         words = tuple(name.strip() for value in reasons for name in value.split(","))
         first = before(words, accept_losses, "--retry", _again(again), older_than)
-        command(*arguments, options=RunOptions(words, first, items, anew, metrics), **values)
+        command(*arguments, options=RunOptions(words, first, items, anew, metrics, fail_if == _NO_PAGE), **values)
 
     with_options: Command = running
     return with_options
@@ -177,9 +185,17 @@ def run(settings: Settings, exporting: bool, options: RunOptions, log: LogOption
 
 
 def run_and_tell(
-    settings: Settings, options: RunOptions, log: LogOptions, finish: Callable[[RunSummary], None]
+    settings: Settings,
+    options: RunOptions,
+    log: LogOptions,
+    finish: Callable[[RunSummary], None],
+    *,
+    keeps_output: bool = False,
 ) -> None:
-    """Crawl, tell what was done, and let `finish` write what is to be written. Raises ScrawlerError."""
+    """Crawl, tell what was done, and let `finish` write what is to be written. Raises ScrawlerError.
+
+    With `keeps_output` standard output is left to `finish`.
+    """
     watched = Watched(log, options.metrics)
     if log.file is not None:
         with patiently_opened(settings, threading.Event(), partial(click.echo, err=True)) as database:
@@ -191,7 +207,7 @@ def run_and_tell(
         LOG.info("%s", _in_a_line(summary))
         line.close()
         if not (log.quiet or output_is_closed()):  # closed: what was crawled is there, and nobody wants to know
-            _print_summary(summary, settings)
+            _print_summary(summary, settings, err=keeps_output)
         if hint := what_next(summary):
             LOG.warning("scrawler: %s", hint)
         if summary.given_up:
@@ -205,6 +221,8 @@ def run_and_tell(
             raise RecordsLostError(f"{LossState.GONE}: {lost_text(LostSum(*summary.lost))}; {WHAT_TO_DO}")
         if summary.uncopied and summary.outcome == "ended":
             raise ArchiveError(f"{counted(summary.uncopied, 'WARC file')} not copied to {settings.archive_to}")
+        if options.fails_without_page and not summary.pages:
+            raise NoPageError("no seed brought a page in this run; `scrawler seeds` says how each one ended")
 
 
 def _crawled(
@@ -303,7 +321,7 @@ def _stop_on_signals(
     return asked
 
 
-def _print_summary(summary: RunSummary, settings: Settings) -> None:
+def _print_summary(summary: RunSummary, settings: Settings, *, err: bool = False) -> None:
     print_pairs(
         f"{crawl_title(summary.crawl)} {summary.outcome} after {summary.elapsed_s:,.1f} s",
         {
@@ -322,6 +340,7 @@ def _print_summary(summary: RunSummary, settings: Settings) -> None:
             **_copies(summary, settings),
             **_lost(summary),
         },
+        err=err,
     )
 
 

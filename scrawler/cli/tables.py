@@ -104,12 +104,12 @@ def csv_cell(value: object) -> object:
     return f"'{plain}" if _FORMULA.match(plain) else plain
 
 
-def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
-    """Write a title and names with values, aligned."""
-    click.echo(title)
+def print_pairs(title: str, pairs: Mapping[str, str], *, err: bool = False) -> None:
+    """Write a title and names with values, aligned; with `err` to standard error."""
+    click.echo(title, err=err)
     width = max(map(cells_wide, pairs), default=0)
     for name, value in pairs.items():
-        click.echo(f"  {_padded(name, width)}  {value}")
+        click.echo(f"  {_padded(name, width)}  {value}", err=err)
 
 
 def _print_aligned(rows: Iterable[Row], columns: Sequence[str]) -> None:

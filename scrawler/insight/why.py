@@ -14,7 +14,7 @@ from scrawler.insight.judging import judged
 from scrawler.insight.last_settings import crawl_settings
 from scrawler.insight.listing import listed
 from scrawler.insight.results import page_fact, relation_fact
-from scrawler.insight.scripts import scripts_fact
+from scrawler.insight.scripts import named_fact, scripts_fact
 from scrawler.model.exchange import GUEST, guest_key
 from scrawler.model.rows import PageRow, RejectionRow
 from scrawler.model.scope import Boundary, Scope
@@ -129,10 +129,24 @@ class _Enquiry:
         if not fetched and own is None:
             where = self._traces, self._seeds, self._settings, self._scope
             self._take(*judged(*where, self._asked, site_id, seen=bool(self._outcomes)))
+        if site_id is not None and not self._outcomes:
+            self._scripts(site_id)
         if self._tables:
             self._facts.append(_tables_fact(self._tables, self._settings, self._asked.url))
         self._outcomes.append(NOT_SEEN)
         return Answer(self._asked.shown, self._outcomes[0], tuple(self._facts))
+
+    def _scripts(self, site_id: int) -> None:
+        """Look whether a page of the site names the URL, or seems to make its links, in a script."""
+        seeds = [view.seed.id for view in self._seeds.of_site(site_id, _SITE_SEEDS)]
+        if self._read is None or not self._asked.url or not seeds:
+            return
+        for row in self._traces.documents(seeds):
+            fact = named_fact(row, self._asked.url, self._read)
+            fact = fact or scripts_fact(row, self._read, f"the links of {row.url}")
+            if fact is not None:
+                self._facts.append(fact)
+                return
 
     def _take(self, facts: Iterable[Fact], outcome: str) -> None:
         self._facts += facts

@@ -113,8 +113,8 @@ CrawlName = Annotated[str, Allowed("1 to 64 letters, digits, '.', '_' or '-', th
 DatabaseUrl = Annotated[
     str,
     Allowed(
-        "a database URL such as sqlite:///scrawler.db, mysql://user:password@host/name or"
-        " postgresql://user:password@host/name"
+        "an SQLite file such as crawl.db, or a database URL such as sqlite:///scrawler.db,"
+        " mysql://user:password@host/name or postgresql://user:password@host/name"
     ),
 ]
 Headers = Annotated[

@@ -20,7 +20,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from scrawler.errors import DatabaseUrlError, StoreError, escaped
+from scrawler.errors import DatabaseUrlError, StoreError
 from scrawler.model.machines import LEASE
 from scrawler.store.locking import note_locks
 from scrawler.store.sqlite_sums import attached
@@ -44,20 +44,22 @@ _POSTGRESQL_SESSION = {
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",  # would compile reports for longer than it takes to make them
 }
-USE = "use sqlite:///path, mysql://user:password@host/name or postgresql://user:password@host/name"
-_FILE = re.compile(r"[^:@]+[.](?:db|sqlite3?)")  # a name that is no URL, and no piece of one with a password
+USE = "use a file as crawl.db, sqlite:///path, mysql://user:password@host/name or postgresql://user:password@host/name"
+_FILE = re.compile(r"[^:@?]+[.](?:db|sqlite3?)")  # a name that is no URL, and no piece of one with a password
 _ESCAPES = (
     "the user or password in the database URL holds an @; write %40 for it (and %3A, %2F, %3F, %23, %25 for : / ? # %)"
 )
 
 
 def parsed_url(url: str) -> URL:
-    """Return where a database is, with the driver that is used for its kind; raises DatabaseUrlError."""
+    """Return where a database is, with the driver that is used for its kind; raises DatabaseUrlError.
+
+    The name of an SQLite file, as `crawl.db`, will do.
+    """
     try:
-        target = make_url(url)
+        target = make_url(f"sqlite:///{url}" if _FILE.fullmatch(url) else url)
     except (ArgumentError, ValueError) as error:
-        file = f"; for a file it is sqlite:///{escaped(url)}" if _FILE.fullmatch(url) else ""
-        raise DatabaseUrlError(f"the database URL cannot be read; {USE}{file}") from error
+        raise DatabaseUrlError(f"the database URL cannot be read; {USE}") from error
     if target.drivername in _MYSQL_DRIVERS:
         # MySQL and MariaDB have one dialect here: both understand all that this package writes.
         return _on_server(target, "mysql+pymysql")

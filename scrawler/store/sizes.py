@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from functools import partial
 from math import sqrt
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Column, ColumnElement, Connection, select
 from sqlalchemy import func as sql
 
 from scrawler.model.seeds import SeedState
 from scrawler.model.sizes import SizedSite
 from scrawler.store.engine import Database
-from scrawler.store.tables import page, robots, seed, site
+from scrawler.store.tables import page, robots, seed, seed_round, site
 from scrawler.tuples.classes import NamedTuple
 
 _SITES_READ = 2_000  # sites that are read at a time
@@ -27,6 +27,20 @@ class SeedSize(NamedTuple):
     requests: int
     listed: int
     pages: int
+
+
+class _Rounds(NamedTuple):
+    """What the rounds of a seed took that are over."""
+
+    requests: int  # of all of them
+    pages: int  # of all of them
+    most_requests: int  # of one of them
+    most_pages: int  # of one of them
+
+    def largest(self, size: SeedSize) -> SeedSize:
+        """Return a seed's size as one round has it, the largest: a crawl from scratch takes about as much."""
+        requests = max(self.most_requests, size.requests - self.requests)
+        return size._replace(requests=requests, pages=max(self.most_pages, size.pages - self.pages))
 
 
 class Sizes:
@@ -77,10 +91,38 @@ def _block(connection: Connection, after: int) -> tuple[list[int], list[SizedSit
 
 def _seeds(connection: Connection, low: int, high: int) -> dict[int, list[SeedSize]]:
     found: dict[int, list[SeedSize]] = defaultdict(list)
-    query = select(*(seed.c[name] for name in SeedSize._fields)).where(seed.c.site_id.between(low, high))
+    rounds = _rounds(connection, low, high)
+    columns = [seed.c.id, *(seed.c[name] for name in SeedSize._fields)]
+    query = select(*columns).where(seed.c.site_id.between(low, high))
     for row in connection.execute(query.order_by(seed.c.site_id, seed.c.id)):
-        found[row.site_id].append(SeedSize._make(row))
+        size = SeedSize._make(row[1:])
+        found[row.site_id].append(rounds[row.id].largest(size) if row.id in rounds else size)
     return found
+
+
+def _rounds(connection: Connection, low: int, high: int) -> dict[int, _Rounds]:
+    """Return what the rounds of seeds took that were over; counts stand there as they were at a round's end."""
+
+    def of_a_round(column: Column[int]) -> ColumnElement[int]:
+        before = sql.lag(column).over(partition_by=seed_round.c.seed_id, order_by=seed_round.c.round)
+        return column - sql.coalesce(before, 0)
+
+    requests, pages = seed_round.c.requests, seed_round.c.pages
+    rows = (
+        select(
+            seed_round.c.seed_id,
+            requests,
+            pages,
+            of_a_round(requests).label("own_requests"),
+            of_a_round(pages).label("own_pages"),
+        )
+        .join(seed, seed.c.id == seed_round.c.seed_id)
+        .where(seed.c.site_id.between(low, high))
+        .subquery()
+    )
+    sums = [sql.max(rows.c[name]) for name in ("requests", "pages", "own_requests", "own_pages")]
+    found = connection.execute(select(rows.c.seed_id, *sums).group_by(rows.c.seed_id))
+    return {row[0]: _Rounds(*row[1:]) for row in found}
 
 
 def sized(key: str, seeds: list[SeedSize], means: tuple[float, float] | None, texts: list[bytes]) -> SizedSite:

@@ -11,6 +11,7 @@ from sqlalchemy import func as sql
 
 from scrawler.model.claims import SiteState
 from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.results import Result
 from scrawler.model.robots import RobotsRow
 from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
 from scrawler.model.terms import Millis, url_hash
@@ -64,6 +65,12 @@ class Traces:
         """Return the final results of the URLs, the newest first: behind a cookie gate a URL has two."""
         query = select(*(page.c[name] for name in PageRow._fields)).where(page.c.url_hash.in_(hashes))
         return [PageRow(*row) for row in self._database.rows(query.order_by(page.c.id.desc()).limit(MOST_READ))]
+
+    def documents(self, seed_ids: Collection[int]) -> list[PageRow]:
+        """Return some HTML pages of seeds that are in the archive."""
+        query = select(*(page.c[name] for name in PageRow._fields)).where(page.c.seed_id.in_(seed_ids))
+        query = query.where(page.c.result == Result.FETCHED.value, page.c.content_type == "text/html")
+        return [PageRow(*row) for row in self._database.rows(query.order_by(page.c.id).limit(MOST_READ))]
 
     def originals(self, hashes: Collection[bytes], digest: bytes) -> list[PageRow]:
         """Return the visits whose records hold a payload themselves, the newest first, however many came later."""

@@ -153,7 +153,7 @@ def test_a_crawl_keeps_its_scope_and_a_run_counts_as_the_status_does(
 def test_a_run_that_finds_all_done_says_what_can_be_done(scrawler: Scrawler, seed_file: Path) -> None:
     scrawler("import", "seeds.txt")
     assert "are done" not in scrawler(*CRAWL).stderr
-    assert "all 7 seeds are done, there was nothing left to fetch; `scrawler import FILE`" in scrawler(*CRAWL).stderr
+    assert "all 7 seeds are done, there was nothing left to fetch; `scrawler run --again`" in scrawler(*CRAWL).stderr
     scrawler("import", "-", given="http://nowhere.invalid/")
     assert "are done" not in scrawler(*CRAWL).stderr
     said = scrawler(*CRAWL, "--machines", "2").stderr

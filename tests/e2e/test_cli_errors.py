@@ -38,11 +38,20 @@ from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment, err
         (("pages", "--seed", "http://a.example/"), 4, "there is no database"),
         (("status", "--db", "sqlite:///nowhere/x.db"), 4, "nowhere"),
         (("status", "--db", "oracle://x"), 4, "no such kind of database: oracle"),
-        (("status", "--db", "nonsense"), 4, "--db: the database URL cannot be read; use sqlite:///path, mysql"),
-        (("status", "--db", "crawl.db"), 4, "for a file it is sqlite:///crawl.db"),
+        (
+            ("status", "--db", "nonsense"),
+            4,
+            "--db: the database URL cannot be read; use a file as crawl.db, sqlite:///path, mysql",
+        ),
+        (("status", "--db", "crawl.db"), 4, "there is no database crawl.db"),
+        (("run", "--log-file", "nowhere/x.log"), 1, "the log nowhere/x.log cannot be opened: No such file"),
         (("status", "--db", "sqlite:///what?.db"), 4, "takes no parameters, and here stand a ?, which begins them"),
         (("corpus", "x.pdf", "--db", "sqlite:///there.db"), 2, "x.pdf: a corpus is written as .jsonl, .jsonl.gz"),
-        (("plan", "--from", "nonsense"), 4, "--from: the database URL cannot be read; use sqlite:///path, mysql"),
+        (
+            ("plan", "--from", "nonsense"),
+            4,
+            "--from: the database URL cannot be read; use a file as crawl.db, sqlite:///path, mysql",
+        ),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1"), 4, "the database URL names no database"),
         (("status", "--db", "mysql://u:p@secret@127.0.0.1:1/x"), 4, "holds an @; write %40 for it"),
@@ -97,6 +106,7 @@ def test_settings_from_the_environment_and_the_file_are_checked_by_every_command
     ("arguments", "command", "words"),
     [
         (("fly",), "scrawler", "No such command 'fly'"),
+        (("staus",), "scrawler", "No such command 'staus'; did you mean status?"),
         (("run", "--thread", "2"), "scrawler run", "No such option"),
         (
             ("run", "--user", "x"),

@@ -134,7 +134,10 @@ def test_a_read_only_file_is_read_and_refuses_writing_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("postgresql+psycopg2://localhost/x", r"no such kind of database: postgresql\+psycopg2; use sqlite:///path, "),
+        (
+            "postgresql+psycopg2://localhost/x",
+            r"no such kind of database: postgresql\+psycopg2; use a file as crawl.db, sqlite:///path, ",
+        ),
         ("postgresql://me:topsecret@127.0.0.1:1", "names no database; use postgresql"),
         ("postgresql://me:top@secret@127.0.0.1:1/x", "holds an @; write %40 for it"),
         ("postgresql://me:topsecret@127.0.0.1:1/x?foo=1", r"parameters \(foo\) that cannot be used: invalid .* option"),
@@ -142,7 +145,10 @@ def test_a_read_only_file_is_read_and_refuses_writing_in_one_line() -> None:
         ("postgres://me:topsecret@127.0.0.1:1/crawl", "cannot be reached"),
         ("nonsense", "cannot be read"),
         ("sqlite://", "needs a file"),
-        ("sqlite+aiosqlite:///crawl.db", r"no such kind of database: sqlite\+aiosqlite; use sqlite:///path, "),
+        (
+            "sqlite+aiosqlite:///crawl.db",
+            r"no such kind of database: sqlite\+aiosqlite; use a file as crawl.db, sqlite:///path, ",
+        ),
         ("sqlite:////no/such/folder/crawl.db", "no folder /no/such/folder"),
         ("mysql+pymysql://me:topsecret@127.0.0.1:1/crawl", "cannot be reached"),
     ],

@@ -104,6 +104,7 @@ def test_progress_tells_when_the_first_site_is_asked_again(left: float, text: st
 
 def test_a_crawl_of_one_seed_is_told_of_as_one() -> None:
     assert what_next(SUMMARY).startswith("the only seed is done, ")
+    assert what_next(replace(SUMMARY, seeds={"dead": 1})).startswith("the only seed has ended as dead, ")
     assert what_next(replace(SUMMARY, seeds={"completed": 2})).startswith("all 2 seeds are done, ")
     alone = what_next(replace(SUMMARY, seeds={"private-address": 1}))
     assert alone.startswith("warning: the only seed is at a private address, ")
