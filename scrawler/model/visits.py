@@ -16,6 +16,7 @@ from scrawler.tuples.classes import NamedTuple
 _DIGEST_BYTES = 20
 _VALUE = re.compile(r"[ -~\x80-\xff]+")  # of a header, as it goes into a request: no line ends, no control characters
 
+_CODING = re.compile(r'(?:--?|;)(?:gzip|gz|br|deflate|zstd)"\Z')
 
 LISTED = -1  # as `due_at`: the URL stands in a lane, to be visited again
 NEVER = 0  # as `due_at`: nobody has said that it is to be visited again
@@ -124,6 +125,8 @@ def known_visit(state: UrlState, whole: bool = False) -> KnownVisit:
     if whole or not state.payload_at or state.flags & _READ_IN_PART or _is_to_be_whole(state):
         return KnownVisit(state.visit, "", 0, b"", state=state)
     url = state.payload_url or state.url
+    if state.result == Result.HTTP_ERROR.value:  # the page is gone, or the condition was at fault
+        return KnownVisit(state.visit, url, state.payload_at, state.digest, state=state)
     return KnownVisit(state.visit, url, state.payload_at, state.digest, state.etag, state.last_modified, state)
 
 
@@ -142,8 +145,16 @@ def is_weak(etag: str) -> bool:
 
 
 def is_same_tag(etag: str, other: str) -> bool:
-    """Tell whether two ETags are the same by the weak comparison (RFC 9110, 8.8.3.2)."""
-    return etag.removeprefix("W/") == other.removeprefix("W/")
+    """Tell whether two ETags are the same by the weak comparison (RFC 9110, 8.8.3.2).
+
+    Some servers name the content coding in that of a body, and not in that of a 304.
+    """
+    return etag == other or _bare(etag) == _bare(other)
+
+
+def _bare(etag: str) -> str:
+    """Return an ETag without what says that it is weak, and how its body is packed."""
+    return _CODING.sub('"', etag.removeprefix("W/"))
 
 
 def validators(etag: str, last_modified: str) -> tuple[str, str]:

@@ -19,6 +19,7 @@ _PERMANENT = (301, 308)
 _ALL_BITS = (1 << 64) - 1
 _PAGE = frozenset({Result.FETCHED.value, Result.NOT_MODIFIED.value})
 _TELLING = _PAGE | {Result.REDIRECT.value, "gone"}
+_NO_BODY = (204, 206)  # of a visit that has asked for no part: they say nothing of the page that was there
 _THERE = (Result.FETCHED.value, Result.REDIRECT.value, Result.NOT_MODIFIED.value)
 _FLAG = {
     ChangeKind.NEW: PageFlag.NEW,
@@ -114,6 +115,11 @@ def after_visit(
     return Visited(state, row, changes)
 
 
+def brings_body(before: UrlState | None, row: PageRow) -> bool:
+    """Tell whether a visit has brought what takes the place of the payload before it."""
+    return row.result == Result.FETCHED.value and (row.status not in _NO_BODY or before is None or not before.digest)
+
+
 def _kinds(before: UrlState | None, row: PageRow, in_round: bool) -> list[ChangeKind]:
     fetched = row.result == Result.FETCHED.value
     if before is None:
@@ -123,7 +129,7 @@ def _kinds(before: UrlState | None, row: PageRow, in_round: bool) -> list[Change
         kinds.append(ChangeKind.NEW)
     if before.missing >= 2 and before.digest and (fetched or row.result == Result.NOT_MODIFIED.value):
         kinds.append(ChangeKind.BACK)
-    if fetched and before.digest and row.digest and before.digest != row.digest:
+    if brings_body(before, row) and before.digest and row.digest and before.digest != row.digest:
         kinds.append(ChangeKind.CHANGED)
     if row.status in GONE and before.missing == 1 and before.digest:
         kinds.append(ChangeKind.GONE)
@@ -214,7 +220,7 @@ def _with_payload(
     """Add what is known of the payload: that of this visit, or, where it brought none, of the ones before."""
     if row.result == Result.REDIRECT.value:
         return state._replace(payload_url=row.detail)
-    if row.result != Result.FETCHED.value:
+    if not brings_body(before, row):
         if before is None or before.result == Result.REDIRECT.value:
             return state
         # What was read in part stays so: the next visit asks for all of it.

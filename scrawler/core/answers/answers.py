@@ -7,6 +7,7 @@ from scrawler.core.answers.focus import Focus
 from scrawler.core.answers.listing import UrlLister
 from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.reading import Reading
+from scrawler.core.answers.recall import is_to_be_whole
 from scrawler.core.answers.searching import SearchFollower
 from scrawler.core.answers.visited import note_list, note_list_read, note_visit
 from scrawler.core.party.decisions import has_invalid_length, is_disbelieved, location_of
@@ -157,6 +158,8 @@ class AnswerHandler:
             flight = flight._replace(known=flight.site.last_visit(row.url, flight.known))
         if flight.known is not None:
             row = row._replace(visit=flight.known.number + 1)
+        if response is not None and (response.request.headers or flight.site.conditions is not None):
+            response = flight.site.note_condition(row.url, response)
         if flight.entry.role is EntryRole.SITEMAP:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
             note_list(flight, row)
@@ -171,7 +174,10 @@ class AnswerHandler:
         party, entry = flight.party, flight.entry
         not_before = 0  # what was pushed back rests with its site
         if lane.retries > flight.lane.key.retries:
-            if response.result is not Result.NOT_MODIFIED and not is_disbelieved(response):  # else nothing has failed
+            is_refused = is_to_be_whole(flight, response)
+            if is_refused:
+                flight.site.note_refused(entry.url)
+            if not is_refused and not is_disbelieved(response):  # else nothing has failed
                 pause = retry_pause_ms(lane.retries, self._rules_of(flight).retry_pause_ms)
                 not_before = response.started_at + response.elapsed_ms + pause
             party.counts.retries += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from http import HTTPStatus
 
 from scrawler.archive.archive import UnrecordableError
 from scrawler.archive.record import RecordRef
@@ -88,7 +89,7 @@ class AnswerReader:
         ends the machine.
         """
         fault = response.fault
-        if response.result is not Result.FETCHED and fault is None:
+        if fault is None and (response.result is not Result.FETCHED or response.status != HTTPStatus.OK):
             try:
                 again = self._again(flight, response)
             except BaseException as error:
@@ -219,10 +220,10 @@ class AnswerReader:
     def _again(self, flight: PageFlight, response: Response) -> LaneKey | None:
         """Return the key of the lane in which a URL is listed again, None if this is its final result."""
         rules = self._rules_of(flight)
-        if not flight.party.counts.pages and response.status in PUSH_BACK:
-            return flight.lane.key.after(pushbacks=1)  # kept in the list: its party ends after max_pushbacks of them
         if is_to_be_whole(flight, response):
             return flight.lane.key.after(retries=1)
+        if not flight.party.counts.pages and response.status in PUSH_BACK:
+            return flight.lane.key.after(pushbacks=1)  # kept in the list: its party ends after max_pushbacks of them
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
             return flight.lane.key.after(retries=1)
         first = flight.lane.key.retries == 0  # once more at least, however seldom failures are asked for again

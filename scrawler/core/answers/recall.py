@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from scrawler.archive.record import digest, sent_head
+from scrawler.core.party.conditions import refuses_condition
 from scrawler.core.party.earlier import EarlierVisit
 from scrawler.core.party.flights import PageFlight
 from scrawler.fetch.downloader import Recalled, Response
@@ -17,7 +18,6 @@ from scrawler.model.results import Result
 from scrawler.model.visits import is_same_tag
 
 _OF_BODY = (b"content-", b"transfer-encoding")  # how names of fields begin that speak of the body beside them
-_CONFUSED = frozenset({400, 412, 501})  # statuses of servers that cannot cope with a condition
 
 
 def is_unchanged(flight: PageFlight, response: Response) -> bool:
@@ -26,13 +26,11 @@ def is_unchanged(flight: PageFlight, response: Response) -> bool:
 
 
 def is_to_be_whole(flight: PageFlight, response: Response) -> bool:
-    """Tell whether a page is to be asked for once more as if no earlier crawl had it.
+    """Tell whether a page is to be asked for once more as if nobody had visited it before.
 
-    Its answer could not be made whole, or it may be an error that the condition alone has brought about.
+    Its answer could not be made whole, or it may be what it is because of the condition alone.
     """
-    if not response.request.headers or flight.known is not None:
-        return False
-    return is_unchanged(flight, response) or response.status in _CONFUSED
+    return is_unchanged(flight, response) or refuses_condition(response)
 
 
 def recall(flight: PageFlight, response: Response) -> Response:

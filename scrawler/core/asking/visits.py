@@ -264,10 +264,8 @@ class Visits:
         request = Request(
             url, origin.address, flight, timeout=timeout, cookie=cookie, accept=accept, limits=origin.fetch
         )
-        if flight.known is not None:
-            request = request._replace(headers=conditions(flight.known))
-        elif flight.site.earlier is not None and _may_be_recalled(choice):
-            request = request._replace(headers=flight.site.earlier.conditions(url))
+        if flight.known is not None or flight.site.earlier is not None:
+            request = request._replace(headers=_conditions(choice, flight))
         if origin.fetch is not None and origin.fetch.browser is not None and _is_shown(choice):
             request = request._replace(shown=True, headers=())
         if choice.party.lengthless and url in choice.party.lengthless:
@@ -302,14 +300,20 @@ def _is_shown(choice: Choice) -> bool:
     return choice.entry.role is EntryRole.PAGE and not choice.lane.refetches
 
 
-def _may_be_recalled(choice: Choice) -> bool:
-    """Whether a page may be asked for only if it has changed since an earlier crawl.
+def _conditions(choice: Choice, flight: PageFlight) -> tuple[tuple[str, str], ...]:
+    """Return the headers by which a page is asked for only if it has changed; none of one that is wanted as a whole.
 
     What is tried again, or was pushed back, may be that because of the condition, or because the earlier archive does
     not hold the page.
     """
-    key = choice.lane.key
-    return not key.retries and not key.pushbacks and not choice.lane.refetches
+    site, key = flight.site, choice.lane.key
+    if key.retries or key.pushbacks or choice.lane.refetches:
+        return ()
+    if site.conditions is not None and not site.conditions.are_sent:
+        return ()
+    if flight.known is not None:
+        return conditions(flight.known)
+    return () if site.earlier is None else site.earlier.conditions(choice.entry.url)
 
 
 def _flight(site: SiteContext, choice: Choice, origin: Origin) -> PageFlight:

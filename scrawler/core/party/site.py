@@ -16,13 +16,14 @@ from typing import Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.archived import ArchivedPayloads
+from scrawler.core.party.conditions import Conditions
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
 from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.health import SiteHealth
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
-from scrawler.fetch.downloader import FetchLimits, Request
+from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
@@ -147,6 +148,7 @@ class SiteContext:
     visited: dict[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
     latest: dict[str, KnownVisit | None] | None = None  # see `follow`
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
+    conditions: Conditions | None = None  # what conditional requests have come to, once one came to something
     earlier: EarlierSite | None = None  # what an earlier crawl knows of it, where that is asked
     learning: SiteLearning | None = None  # what visits have shown of how often its pages change, where that is kept
     orphans: tuple[Lane, ...] = ()  # unfinished lanes whose seed has ended
@@ -241,6 +243,19 @@ class SiteContext:
         while len(latest) > _MOST_FOLLOWED:
             latest.pop(next(iter(latest)))  # its visits are in the database by now
         self.latest = latest or None
+
+    def note_refused(self, url: str) -> None:
+        """Note that a URL is asked for once more, as a whole."""
+        self.conditions = self.conditions or Conditions()
+        self.conditions.refused(url)
+
+    def note_condition(self, url: str, response: Response) -> Response:
+        """Note a URL's last answer; return it, without what would be the condition of a visit that is to have none."""
+        self.conditions = self.conditions or Conditions()
+        if not self.conditions.answered(url, response):
+            return response
+        kept = {name: value for name, value in response.headers.items() if name not in ("etag", "last-modified")}
+        return response._replace(headers=kept)
 
     def follows(self, url: str) -> bool:
         """Whether it is noted what visits to a URL bring."""
