@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPLAY := .venv-replay
+S3 := .venv-s3
 HOT := .venv-compiled
 VECTORS := .vectors/html5lib-tests
 SOURCES := $(shell find scrawler -name '*.py') $(wildcard sql/*/*.sql sql/*/migrations/*.sql)
@@ -18,6 +19,12 @@ PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile
 PYTEST_COMPILED = TEST_COMPILED=1 PYTHONSAFEPATH=1 $(HOT)/bin/python -m pytest -n 4 --dist worksteal -o pythonpath=
 TORTURE_ARGS ?=
 FUZZ_ARGS ?=
+# `make docs` needs no development tools; beside other targets it takes what they install, for two pips would collide.
+DOCUMENTED = $(VENV)/$(if $(filter-out docs,$(MAKECMDGOALS)),.developed,.documented)
+PIP := pip install --disable-pip-version-check --progress-bar off
+# What pip waits for, in one line that grows.
+TELLING := awk '$$1 == "Collecting" { printf " %s", $$2; fflush() } /^Installing collected/ { printf " - writing"; fflush() } \
+	/looking at multiple versions/ { printf " (another one)"; fflush() } END { print "." }'
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -46,7 +53,7 @@ demo: $(VENV)/.installed  ## Crawl a synthetic web on this machine's loopback, a
 
 compiled: $(HOT)/.installed  ## Compile the hot path by mypyc, for .venv-compiled/bin/scrawler
 
-test: $(VENV)/.developed $(VECTORS)  ## Run the tests (those on MariaDB and PostgreSQL need their servers, and are skipped loudly without)
+test: $(VENV)/.developed $(VECTORS) $(S3)/.installed  ## Run the tests (those on MariaDB and PostgreSQL need their servers, and are skipped loudly without)
 	@echo "This takes some 10 minutes on two idle cores; make test-quick takes one, make test-all runs what is heavy too."
 	@$(PYTEST) -m "not heavy and not servers and not experiments" $(PYTEST_ARGS)
 
@@ -54,7 +61,7 @@ test-quick: $(VENV)/.developed  ## Run the tests of decisions, without network a
 	@echo "This takes some 60 seconds on two idle cores."
 	@$(PYTEST) -m "not heavy and not servers and not experiments" tests/unit $(PYTEST_ARGS)
 
-test-all: $(VENV)/.developed $(VECTORS) $(REPLAY)/.installed  ## Run the heavy tests as well, all but those of test-servers and test-experiments
+test-all: $(VENV)/.developed $(VECTORS) $(S3)/.installed $(REPLAY)/.installed  ## Run the heavy tests as well, all but those of test-servers and test-experiments
 	@echo "This takes some 15 minutes on two idle cores."
 	@$(PYTEST) -m "not servers and not experiments" $(PYTEST_ARGS)
 
@@ -66,7 +73,7 @@ test-experiments: $(VENV)/.developed  ## Run the short form of each experiment, 
 	@echo "This takes some 10 minutes on two idle cores."
 	@$(PYTEST) -m experiments $(PYTEST_ARGS)
 
-test-compiled: $(HOT)/.installed $(VECTORS) $(REPLAY)/.installed  ## Run all tests with the hot path compiled by mypyc
+test-compiled: $(HOT)/.installed $(VECTORS) $(S3)/.installed $(REPLAY)/.installed  ## Run all tests with the hot path compiled by mypyc
 	@echo "This takes some 15 minutes on two idle cores."
 	@$(PYTEST_COMPILED) $(PYTEST_ARGS)
 
@@ -116,14 +123,14 @@ dist: man  ## Build a source archive and a wheel of this machine, in dist
 	@$(BIN)/python -m build && $(BIN)/python -m twine check --strict dist/*
 
 # Material's word on the future of MkDocs is no warning of ours. What is quiet (--quiet) is not strict any more.
-docs: $(VENV)/.developed  ## Build the documentation as a site, in build/docs
+docs: $(DOCUMENTED)  ## Build the documentation as a site, in build/docs
 	@mkdir -p build; NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict > build/docs.log 2>&1 \
 	  || { grep -v ^INFO build/docs.log; exit 1; }
 	@echo "the documentation is in build/docs/index.html"
 
 clean:  ## Remove the virtual environments, caches and the demo's folder
 	find scrawler -name '*.so' -delete
-	rm -rf $(VENV) $(HOT) $(REPLAY) *.so scrawler/compiled_modules.txt demo build dist man *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(HOT) $(REPLAY) $(S3) *.so scrawler/compiled_modules.txt demo build dist man *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -132,14 +139,19 @@ $(BIN)/python:
 	  echo "venv is missing; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed: setup.py $(COMPILED) | $(BIN)/python
-	@echo "installing SCrawler in $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@echo "installing SCrawler in $(VENV), which takes half a minute or more ..."
+	@$(BIN)/python -m $(PIP) --editable . | $(TELLING)
 	@touch $@
 
-$(VENV)/.developed: setup.py $(COMPILED) | $(BIN)/python
-	@echo "installing SCrawler and its development tools in $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV)/.documented: setup.py $(COMPILED) | $(BIN)/python
+	@echo "installing SCrawler and what builds its documentation in $(VENV), which takes a minute or more ..."
+	@$(BIN)/python -m $(PIP) --editable '.[docs]' | $(TELLING)
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.developed: setup.py $(COMPILED) | $(BIN)/python
+	@echo "installing SCrawler and its development tools in $(VENV), 140 packages and 400 MB, which takes minutes ..."
+	@$(BIN)/python -m $(PIP) --editable '.[dev]' | $(TELLING)
+	@touch $@ $(VENV)/.installed $(VENV)/.documented
 
 # An environment that has all that .venv has, but the package itself: that is compiled from these sources, and installed.
 $(HOT)/.installed: setup.py $(COMPILED) $(SOURCES) | $(VENV)/.developed
@@ -155,7 +167,14 @@ $(HOT)/.installed: setup.py $(COMPILED) $(SOURCES) | $(VENV)/.developed
 $(REPLAY)/.installed:
 	@echo "installing pywb and py-wacz in $(REPLAY) ..."
 	@$(PYTHON) -m venv $(REPLAY)
-	@$(REPLAY)/bin/python -m pip install --quiet --disable-pip-version-check pywb==2.10.0 wacz==0.6.0
+	@$(REPLAY)/bin/python -m $(PIP) pywb==2.10.0 wacz==0.6.0 | $(TELLING)
+	@touch $@
+
+# moto plays S3. No s3fs goes with the boto3 that it takes: in one environment pip would try hundreds of releases.
+$(S3)/.installed:
+	@echo "installing moto in $(S3) ..."
+	@$(PYTHON) -m venv $(S3)
+	@$(S3)/bin/python -m $(PIP) 'moto[s3]==5.2.5' flask flask-cors | $(TELLING)
 	@touch $@
 
 # Test pages that others wrote, out of html5lib's source package; its own setup.py needs an older setuptools. Without the

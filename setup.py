@@ -52,7 +52,6 @@ DEV = [
     "types-requests",
     "types-tqdm",
     "types-webencodings",
-    "moto[server]>=5.1",
     "uhashring>=2.3",
 ]
 

@@ -16,6 +16,7 @@ import pytest
 from scrawler.archive.archive import UnrecordableError
 from scrawler.archive.record import RecordRef
 from scrawler.errors import ArchiveError
+from tests.allocations import UNWINDS_WITHOUT_MEMORY
 from tests.integration.archive.conftest import PAGE, Anything
 from tests.rolling import roll
 
@@ -241,6 +242,7 @@ def test_a_flush_finds_what_was_written_or_says_so(
     writer.close()
 
 
+@UNWINDS_WITHOUT_MEMORY
 @pytest.mark.interpreted("compiled code ends the process where there is no memory for a number")
 def test_whichever_allocation_fails_records_are_where_the_writer_says(
     tmp_path: Path, new_writer: Anything, exchange: Anything, read: Anything

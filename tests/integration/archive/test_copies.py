@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import random
 import signal
 import subprocess
@@ -39,6 +40,16 @@ from tests.integration.crawl.hostile import Reply, by_path, page
 from tests.integration.fetch.servers import RawServer
 from tests.limits import EARLY, FAR, HANGS
 
+# moto stands in an environment of its own: no release of s3fs agrees with the newest boto3, and pip would try them all.
+MOTO = Path(os.environ.get("SCRAWLER_S3_PYTHON", Path(__file__).parents[3] / ".venv-s3" / "bin" / "python"))
+SERVER = """
+import sys
+from moto.server import ThreadedMotoServer
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print("http://%s:%s" % server.get_host_and_port(), flush=True)
+sys.stdin.read()
+"""
 PROGRESS = Progress((), 0.0, 0, 0.0, 0, 0, 0, 0, 0, 0, 0)
 PATHS = tuple(f"/page{number}" for number in range(20))
 PREFIX = "crawl-1a2-m"
@@ -55,20 +66,21 @@ SITE: dict[str, Reply] = {"/": page("home", links=PATHS), **{path: page(body(pat
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
     """The URL of an empty bucket, whose server and keys the environment names."""
-    import boto3
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "key")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "moto-secret")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        boto3.client("s3").create_bucket(Bucket="warcs")
-        yield "s3://warcs"
-    server.stop()
+    s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed: pip install -e '.[remote]'")
+    if not MOTO.exists():
+        pytest.skip(f"moto is not installed, which plays S3: no {MOTO} (make .venv-s3/.installed)")
+    with subprocess.Popen([MOTO, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("AWS_ACCESS_KEY_ID", "key")
+            patch.setenv("AWS_SECRET_ACCESS_KEY", "moto-secret")
+            patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+            patch.setenv("AWS_ENDPOINT_URL", address)
+            s3fs.S3FileSystem().mkdir("warcs")
+            yield "s3://warcs"
+        server.stdin.close()  # it stops with it
 
 
 @pytest.fixture(scope="module")

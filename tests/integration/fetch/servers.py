@@ -139,6 +139,10 @@ def once(data: bytes) -> Script:
     return script
 
 
+# Python 3.13 and later believe no certificate that may sign others and does not say so in this way as well (RFC 5280).
+USAGE = "keyUsage=critical,digitalSignature,keyCertSign"
+
+
 class Certificates:
     """A certificate for localhost and *.example.test, signed by itself; made by the openssl program."""
 
@@ -146,7 +150,8 @@ class Certificates:
         self.certificate, self.key = folder / "certificate.pem", folder / "key.pem"
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-             "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,DNS:*.example.test,IP:127.0.0.1",
+             "-subj", "/CN=localhost", "-addext", USAGE,
+             "-addext", "subjectAltName=DNS:localhost,DNS:*.example.test,IP:127.0.0.1",
              "-keyout", str(self.key), "-out", str(self.certificate)],
             check=True, capture_output=True,
         )  # fmt: skip

@@ -25,6 +25,7 @@ from scrawler.inbound import sockets
 from scrawler.inbound.rate import RateLimit
 from scrawler.serving.server import Limits, Tls
 from scrawler.serving.signing import Verifier, signature_headers
+from tests.integration.fetch.servers import USAGE
 from tests.integration.serving.publishing import Published, publishing
 from tests.limits import FAR, HANGS
 from tests.torture.crawl import wait_for
@@ -368,8 +369,9 @@ def certificates(folder: Path) -> dict[str, Path]:
     run = ("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30")
     made = {name: folder / name for name in ("ca.pem", "ca.key")}
     subprocess.run(
-        [*run, "-keyout", made["ca.key"], "-out", made["ca.pem"], "-subj", "/CN=ca"], check=True, capture_output=True
-    )
+        [*run, "-keyout", made["ca.key"], "-out", made["ca.pem"], "-subj", "/CN=ca", "-addext", USAGE],
+        check=True, capture_output=True,
+    )  # fmt: skip
     for name in ("server", "client"):
         made |= {f"{name}.pem": folder / f"{name}.pem", f"{name}.key": folder / f"{name}.key"}
         subprocess.run(

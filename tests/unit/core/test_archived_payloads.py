@@ -13,6 +13,7 @@ import pytest
 from scrawler.archive.record import RevisitOf
 from scrawler.core.party import archived
 from scrawler.core.party.archived import COMPILED, ArchivedPayloads, generation
+from tests.allocations import UNWINDS_WITHOUT_MEMORY
 
 pytestmark = pytest.mark.usefixtures("form")
 
@@ -97,6 +98,7 @@ def test_what_was_kept_last_under_a_key_is_found_and_nothing_else() -> None:
     assert known.get(b"abc") == ("short", 1)
 
 
+@UNWINDS_WITHOUT_MEMORY
 @pytest.mark.interpreted("compiled code ends the process where there is no memory for a number")
 def test_whichever_allocation_fails_what_is_kept_stays_whole() -> None:
     memory = pytest.importorskip("_testcapi")

@@ -26,6 +26,7 @@ from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
+from tests.allocations import UNWINDS_WITHOUT_MEMORY
 
 PARTS = [compact_seen, rbloom_seen, pybloom_seen, ExactSeen]
 
@@ -102,6 +103,7 @@ def test_a_million_urls_take_some_megabytes(make: Callable[[MemoryBudget], SeenF
     budget.take((1 << 30) - 16 * (1 << 20))  # so at most 16 MiB are in use
 
 
+@UNWINDS_WITHOUT_MEMORY
 @pytest.mark.interpreted("compiled code ends the process where there is no memory for a number")
 @pytest.mark.parametrize("make", [compact_seen, rbloom_seen, ExactSeen])
 @pytest.mark.parametrize("role", EntryRole)
