@@ -1,8 +1,10 @@
-"""External links checked: each external URL is asked for once, by a crawl of its own that goes no further.
+"""Links checked that a crawl does not follow: each URL is asked for once, by a crawl of its own that goes no further.
 
-So it is done as politely as any crawl, within robots.txt, the address guard and the settings of each host, and follows
-redirects as a crawl does from its seeds. Of an answer that is good the head alone is read. A GET does that: servers
-answer HEAD in ways of their own, and who asks HEAD first asks many of them twice.
+They are the external URLs of the crawl, and what pages refer to that is no page: files, images, styles and scripts. So
+it is done as politely as any crawl, within robots.txt, the address guard and the settings of each host, and follows
+redirects as a crawl does from its seeds. Of an answer that is good the head alone is read. A GET does that, which is
+given up behind the head: servers answer HEAD in ways of their own, and who asks HEAD first asks many of them twice.
+Only pages in which places are looked for are downloaded.
 """
 
 from __future__ import annotations
@@ -10,16 +12,18 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from scrawler.api.crawl import Crawl
 from scrawler.api.opened import OpenedCrawl
 from scrawler.core.party.decisions import MAX_SEED_REDIRECTS
-from scrawler.insight.broken import BROKEN, BrokenLink
+from scrawler.insight.broken import BROKEN, BrokenLink, Wanted, missing_places, no_fragment
 from scrawler.insight.circles import MOST_REDIRECTS, REDIRECT_LOOP, TOO_MANY_REDIRECTS
+from scrawler.insight.references import Reference, References
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
@@ -36,12 +40,12 @@ from scrawler.urls.normalise import normalise
 _MOST_PAUSE = 60.0  # seconds for which a host is left alone that asks for more: nobody waits for a check for hours
 _READ = 500  # URLs that are looked up at a time
 _NO_TYPE = ("application/x-scrawler-none",)  # no body has this type, so none is downloaded
+_HTML = ("text/html", "application/xhtml+xml")
 _HEADS_ALONE: dict[str, Any] = {
     "max_depth": 0,
     "hops": 0,
     "scope": "host",
     "boundary": "any",
-    "accept": _NO_TYPE,
     "sitemaps": "off",
     "assets": False,
     "browser": False,
@@ -68,17 +72,18 @@ _NOT_REACHED = "not-reached"  # the check was stopped before
 
 @dataclass(slots=True)
 class Checked:
-    """What came of the external URLs: what leads nowhere, what could not be checked, and how many others there are."""
+    """What came of URLs: what leads nowhere, what could not be checked, and how many others there are."""
 
     broken: list[BrokenLink] = field(default_factory=list)
     unchecked: list[BrokenLink] = field(default_factory=list)  # with the reason for that
     fine: int = 0
+    places: int = 0  # those of `broken` that are places in pages which are there
     not_asked: Counter[str] = field(default_factory=Counter)  # by the reason, in words
 
     @property
     def total(self) -> int:
-        """How many external URLs there are."""
-        return len(self.broken) + len(self.unchecked) + self.fine + self.not_asked.total()
+        """How many URLs there are."""
+        return len(self.broken) - self.places + len(self.unchecked) + self.fine + self.not_asked.total()
 
 
 class _Answer(NamedTuple):
@@ -89,23 +94,84 @@ class _Answer(NamedTuple):
     detail: str
 
 
-def check_externals(crawl: OpenedCrawl) -> Checked:
-    """Ask for the external URLs that a crawl has found. Raises as `Crawl.run` does."""
-    checked = Checked()
-    with tempfile.TemporaryDirectory(prefix="scrawler-") as folder:
-        place = Path(folder)
-        # Of the last run, secrets are written down nowhere, its proxy among them: those hold that are given now.
-        settings = with_secrets(crawl.last_settings(), crawl.settings)
-        changes: dict[str, Any] = {
-            "pages_dir": place / "pages",
-            "output_dir": place,
-            "max_retry_after": min(settings.max_retry_after, _MOST_PAUSE),
-        }
-        with Crawl(place / "scrawler.db", settings=settings, **_HEADS_ALONE, **changes, name="external") as asking:
-            views = Candidates(crawl.database).merged()
-            _ask(asking, (view.url for view in views))
-            _sort(crawl, asking, checked)
-    return checked
+class Wish(NamedTuple):
+    """What is to be checked of what a crawl has not asked for."""
+
+    references: References
+    files: bool  # within the sites of the crawl
+    external: bool
+    wanted: Wanted | None = None  # places in pages of other sites
+
+
+class Results(NamedTuple):
+    """What came of it; None: it was not to be checked."""
+
+    files: Checked | None
+    external: Checked | None
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The crawls that have asked."""
+
+    heads: Crawl
+    whole: Crawl | None = None  # the one that downloads pages
+    pages: dict[str, None] = field(default_factory=dict)  # the URLs for which that has asked
+
+    def answer(self, url: str) -> _Answer:
+        """Tell what became of a URL."""
+        asking = self.whole if self.whole is not None and url in self.pages else self.heads
+        return _answer(asking, url)
+
+
+def check_elsewhere(crawl: OpenedCrawl, wish: Wish) -> Results:
+    """Ask for what a crawl has not asked for. Raises as `Crawl.run` does."""
+    files = Checked() if wish.files else None
+    external = Checked() if wish.external else None
+    with tempfile.TemporaryDirectory(prefix="scrawler-") as folder, ExitStack() as closed:
+        asked = _Asked(closed.enter_context(_asking(crawl, Path(folder) / "heads", _NO_TYPE)))
+        if external is not None and wish.wanted is not None:
+            asked.whole = closed.enter_context(_asking(crawl, Path(folder) / "whole", _HTML))
+            asked.pages = dict.fromkeys(wish.wanted.elsewhere(crawl.database))
+            _ask(asked.whole, asked.pages)
+            _look_for_places(asked.whole, asked.pages, wish.wanted, external)
+        candidates = Candidates(crawl.database).urls() if wish.external else iter(())
+        inside = [where for where, wished in ((True, wish.files), (False, wish.external)) if wished]
+        urls = chain(candidates, (one.url for where in inside for one in wish.references.all(where)))
+        _ask(asked.heads, (url for url in urls if url not in asked.pages))
+        if external is not None:
+            _sort_candidates(crawl, asked, external, wish.references)
+            _sort(asked, external, wish.references.all(False))
+        if files is not None:
+            _sort(asked, files, wish.references.all(True))
+    return Results(files, external)
+
+
+def _asking(crawl: OpenedCrawl, place: Path, accept: tuple[str, ...]) -> Crawl:
+    """Make the crawl that asks; what is not of these types is not downloaded."""
+    place.mkdir()
+    # Of the last run, secrets are written down nowhere, its proxy among them: those hold that are given now.
+    settings = with_secrets(crawl.last_settings(), crawl.settings)
+    changes: dict[str, Any] = {
+        "pages_dir": place / "pages",
+        "output_dir": place,
+        "accept": accept,
+        "max_retry_after": min(settings.max_retry_after, _MOST_PAUSE),
+    }
+    return Crawl(place / "scrawler.db", settings=settings, **_HEADS_ALONE, **changes, name="external")
+
+
+def _look_for_places(asking: Crawl, pages: Iterable[str], wanted: Wanted, checked: Checked) -> None:
+    """Look for places in pages of other sites; browsers take them along where a page redirects."""
+    with asking.reader() as reader:
+        for url in pages:
+            row = _answer(asking, url).row
+            if row is None or row.result != Result.FETCHED or not row.warc_file:
+                continue
+            document = reader.read(row).document()
+            for place, page in missing_places(wanted.of(url_hash(url)), *document):
+                checked.broken.append(no_fragment(row, place, "", page, url))
+                checked.places += 1
 
 
 def _ask(asking: Crawl, urls: Iterable[str]) -> None:
@@ -128,25 +194,37 @@ def _led_on(asking: Crawl) -> Iterator[str]:
                 yield target
 
 
-def _sort(crawl: OpenedCrawl, asking: Crawl, checked: Checked) -> None:
+def _sort_candidates(crawl: OpenedCrawl, asked: _Asked, checked: Checked, references: References) -> None:
+    """Tell of the crawl's external URLs what came of them; they are no other references any more."""
     found = Candidates(crawl.database).merged()
     traces = Traces(crawl.database)
     while views := list(islice(found, _READ)):
         pages = traces.urls(view.referrer for view in views)
         finders = Seeds(crawl.database).by_ids(view.first_seed_id for view in views)
-        for view in views:
-            row, reason, detail = _answer(asking, view.url)
-            if reason in _FINE:
-                checked.fine += 1
-                continue
-            if reason in (_REFUSED, _LEAVES_HTTP) or reason in _NOT_ASKED:
-                checked.not_asked[_NOT_ASKED.get(reason, reason)] += 1
-                continue
-            page = pages.get(view.referrer, "")
-            on = [page] if page else []
-            status = row.status if row else 0
-            link = BrokenLink(view.url, reason, status, detail, finders[view.first_seed_id].seed.url, 0, page, on)
-            (checked.broken if reason in _LEADS_NOWHERE else checked.unchecked).append(link)
+        _sort(
+            asked,
+            checked,
+            (
+                Reference(view.url, "", False, finders[view.first_seed_id].seed.url, pages.get(view.referrer, ""))
+                for view in views
+            ),
+        )
+        references.drop(view.url_hash for view in views)
+
+
+def _sort(asked: _Asked, checked: Checked, references: Iterable[Reference]) -> None:
+    for one in references:
+        row, reason, detail = asked.answer(one.url)
+        if reason in _FINE:
+            checked.fine += 1
+            continue
+        if reason in (_REFUSED, _LEAVES_HTTP) or reason in _NOT_ASKED:
+            checked.not_asked[_NOT_ASKED.get(reason, reason)] += 1
+            continue
+        on = [one.page] if one.page else []
+        status = row.status if row else 0
+        link = BrokenLink(one.url, reason, status, detail, one.seed, 0, one.page, on)
+        (checked.broken if reason in _LEADS_NOWHERE else checked.unchecked).append(link)
 
 
 def _answer(asking: Crawl, url: str) -> _Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import field, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
@@ -16,9 +17,19 @@ from scrawler.cli.database import opened
 from scrawler.cli.losses import unread_error
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import print_rows, printable
-from scrawler.insight.broken import BrokenLink, Unread, add_pages, broken_fragments, broken_links
+from scrawler.insight.broken import (
+    BrokenLink,
+    Unread,
+    Wanted,
+    add_pages,
+    broken_fragments,
+    broken_links,
+    mistaken_links,
+    note_references,
+)
 from scrawler.insight.checked import SeedsChecked
 from scrawler.insight.html import html_page
+from scrawler.insight.references import PageReferences, References, in_words
 from scrawler.insight.sections import Report, Section, Table
 from scrawler.settings import Settings, crawl_title
 from scrawler.tuples.classes import dataclass
@@ -33,13 +44,16 @@ _SHOWN = 20  # pages that text names of those that lead to one URL
 _SHOWN_IN_HTML = 10  # the same on a page
 _MOST_ROWS = 1_000  # URLs of one kind on a page, which a browser has to lay out
 _FOUND_ANY = 1  # exit code
+_FILE, _EXTERNAL = "own file", "external URL"  # what is asked for
 _UNCHECKED = "unchecked"  # the reason that is told of what could not be checked
 
 
 @click.command()
 @click.option("--seed", type=FILLED, metavar="URL", help="Only what was asked for for this seed.")
 @click.option("--fragments", is_flag=True, help="Check also that pages have the places (#...) to which links lead.")
+@click.option("--check-files", is_flag=True, help="Ask for files, images, styles and scripts of the site as well.")
 @click.option("--external", is_flag=True, help="Ask for each external URL once as well, within robots.txt.")
+@click.option("--strict", is_flag=True, help="Exit code 1 also where something was not looked at.")
 @click.option(
     "--format",
     "form",
@@ -49,32 +63,47 @@ _UNCHECKED = "unchecked"  # the reason that is told of what could not be checked
     help="How to write them.",
 )
 @with_settings("pages_dir")
-def broken(settings: Settings, seed: str | None, fragments: bool, external: bool, form: str) -> None:
+def broken(
+    settings: Settings,
+    seed: str | None,
+    fragments: bool,
+    check_files: bool,
+    external: bool,
+    strict: bool,
+    form: str,
+) -> None:
     """List the URLs that failed, by reason, with the page that linked to each first.
 
     Where the crawl kept out-links (`run --outlinks`), all pages that lead to each are told. What robots.txt forbids,
-    and what the crawl itself refuses, is not broken. With --external other sites are asked, by a crawl of its own that
-    follows no link, with the settings of the last run. Exit code 1 if anything is broken, or could not be checked, as
-    an external URL, or a seed whose site was not crawled; 0 if nothing is; 7 if --fragments met records that are gone.
+    and what the crawl itself refuses, is not broken; what is no URL, or has a mistyped scheme, is. A crawl of pages
+    asks for no files, images, styles and scripts: how many there are is told in a line. With --check-files those of the
+    site are asked for, with --external what other sites have, by a crawl of its own that follows no link, with the
+    settings of the last run; of each answer the head alone is read. Exit code 1 if anything is broken, or could not be
+    checked, as an external URL, or a seed whose site was not crawled, and with --strict if anything was not looked at;
+    0 if nothing is; 7 if --fragments met records that are gone.
     """
-    if external and seed:
-        raise click.UsageError("--external asks for the links of all seeds: leave out --seed")
-    with opened(settings, OpenedCrawl) as crawl:
+    if (external or check_files) and seed:
+        flag = "--external" if external else "--check-files"
+        raise click.UsageError(f"{flag} asks for the links of all seeds: leave out --seed")
+    with opened(settings, OpenedCrawl) as crawl, ExitStack() as closed:
         one = None if seed is None else crawl.seed(seed, "--seed").seed
         ends = crawl.status().seeds if one is None else {one.state: {one.end_reason: 1}}
-        seeds = SeedsChecked.of(ends)
-        check = _Check(crawl, one.id if one else None, fragments, seeds, _checked(crawl) if external else None)
+        check = _Check(
+            crawl,
+            one.id if one else None,
+            SeedsChecked.of(ends),
+            closed.enter_context(closing(References())),
+            closed.enter_context(closing(Wanted())) if fragments else None,
+        )
+        check.read()
+        if check_files or external:
+            check.ask(check_files, external)
+        check.count_unseen(check_files, external)
         _write(check, form)
-    if check.unread.records:
+    if fragments and check.unread.records:
         raise unread_error(check.unread.records)
-    if check.broken or check.unchecked or seeds.unchecked:
+    if check.broken or check.unchecked or check.seeds.unchecked or (strict and check.unseen):
         raise click.exceptions.Exit(_FOUND_ANY)
-
-
-def _checked(crawl: OpenedCrawl) -> Checked:
-    from scrawler.api.external import check_externals  # a machine and all of its parts, which are used here alone
-
-    return check_externals(crawl)
 
 
 @dataclass(slots=True)
@@ -83,31 +112,68 @@ class _Check:
 
     crawl: OpenedCrawl
     seed_id: int | None
-    fragments: bool
     seeds: SeedsChecked
-    externals: Checked | None  # None: they are not asked for
+    references: References
+    wanted: Wanted | None  # places in pages; None: they are not looked for
+    asked: dict[str, Checked] = field(default_factory=dict)  # what was asked for now, by its name
     unread: Unread = field(default_factory=Unread)
     broken: int = 0
+    unseen: str = ""  # what was not looked at, in words
 
     @property
     def unchecked(self) -> list[BrokenLink]:
-        """The external URLs that could not be checked."""
-        return self.externals.unchecked if self.externals else []
+        """The URLs that could not be checked."""
+        return [link for one in self.asked.values() for link in one.unchecked]
+
+    def read(self) -> None:
+        """Read what the pages of the crawl refer to."""
+        crawl = self.crawl
+        pages = PageReferences(crawl.last_settings(), crawl.stored.scope, self.references)
+        with crawl.reader() as reader:
+            note_references(crawl.database, reader, pages, self.unread, self.seed_id, self.wanted)
+        self.references.drop_asked(crawl.database)
+
+    def ask(self, files: bool, external: bool) -> None:
+        """Ask for what the crawl did not ask for."""
+        from scrawler.api.external import Wish, check_elsewhere  # a machine and all of its parts: used here alone
+
+        found = check_elsewhere(self.crawl, Wish(self.references, files, external, self.wanted))
+        if found.files is not None:
+            self.asked[_FILE] = found.files
+        if found.external is not None:
+            self.asked[_EXTERNAL] = found.external
+
+    def count_unseen(self, files: bool, external: bool) -> None:
+        """Put in words what nobody has looked at, and by which option that is done."""
+        parts = []
+        numbers = self.references.numbers(inside=True)
+        if numbers and not files:
+            parts.append(f"{in_words(numbers)} of the site (--check-files)")
+        numbers = self.references.numbers(inside=False)
+        if numbers and not external:
+            parts.append(f"{in_words(numbers)} of other sites (--external)")
+        if self.wanted is not None and not external:
+            pages = len(self.wanted.elsewhere(self.crawl.database))
+            parts += [f"places in {counted(pages, 'page')} of other sites (--external)"] if pages else []
+        if self.unread.records:
+            parts.append(f"{counted(self.unread.records, 'page')} whose records are gone")
+        self.unseen = ", ".join(parts)
 
     def links(self) -> Iterator[BrokenLink]:
         """Yield what is broken, then what could not be checked, with all pages that are known to lead there."""
-        database, externals = self.crawl.database, self.externals
+        database = self.crawl.database
         with self.crawl.reader() as reader:
             links = broken_links(database, self.seed_id)
-            broken = sorted(externals.broken, key=_kind) if externals else []
+            broken = sorted((link for one in self.asked.values() for link in one.broken), key=_kind)
             if self.crawl.keeps_outlinks:
                 whole = [*links, *broken]
                 add_pages(database, reader, [*whole, *self.unchecked], reader.prefixes)
                 links, broken = iter(whole), []
             yield from self._counted(links)
             yield from self._counted(iter(broken))
-            if self.fragments:
-                yield from self._counted(broken_fragments(database, reader, self.unread, self.seed_id))
+            yield from self._counted(mistaken_links(self.references))
+            if self.wanted is not None:
+                yield from self._counted(broken_fragments(database, reader, self.wanted, self.seed_id))
         yield from (
             replace(link, reason=_UNCHECKED, detail=f"{link.reason}: {link.detail}" if link.detail else link.reason)
             for link in self.unchecked
@@ -119,18 +185,21 @@ class _Check:
             yield link
 
     def totals(self) -> dict[str, str]:
-        """Return what is to be said of all external URLs, by name; nothing where they are not asked for."""
-        of = self.externals
-        if of is None or not of.total:
-            return {}
-        parts = [f"{of.fine:,} fine", f"{len(of.broken):,} broken"]
-        parts += [f"{len(of.unchecked):,} could not be checked"] if of.unchecked else []
-        parts += [f"{number:,} not asked: {why}" for why, number in sorted(of.not_asked.items())]
-        said = {"external URLs": f"{of.total:,}: {', '.join(parts)}"}
-        if of.unchecked:
-            reasons = sorted(Counter(link.reason for link in of.unchecked).items())
+        """Return what is to be said of all URLs that were asked for, by name; nothing where none was."""
+        said = {f"{name}s": f"{of.total:,}: {_came_to(of)}" for name, of in self.asked.items() if of.total}
+        if self.unchecked:
+            reasons = sorted(Counter(link.reason for link in self.unchecked).items())
             said["could not be checked"] = ", ".join(f"{number:,} {reason}" for reason, number in reasons)
+        if self.unseen:
+            said["not looked at"] = self.unseen
         return said
+
+
+def _came_to(of: Checked) -> str:
+    parts = [f"{of.fine:,} fine", f"{len(of.broken):,} broken"]
+    parts += [f"{len(of.unchecked):,} could not be checked"] if of.unchecked else []
+    parts += [f"{number:,} not asked: {why}" for why, number in sorted(of.not_asked.items())]
+    return ", ".join(parts)
 
 
 def _write(check: _Check, form: str) -> None:
@@ -138,6 +207,8 @@ def _write(check: _Check, form: str) -> None:
         sys.stdout.writelines(html_page(_report(check)))
         for line in check.seeds.lines():
             click.echo(line, err=True)
+        if check.unseen:
+            click.echo(f"not looked at: {check.unseen}", err=True)
         return
     if form == "text":
         _print(check.links())
@@ -149,15 +220,17 @@ def _write(check: _Check, form: str) -> None:
 
 
 def _told(check: _Check) -> Iterator[str]:
-    """Yield lines about what was not checked, and about all external URLs."""
+    """Yield lines about what was not checked, and about all URLs that were asked for."""
     yield from check.seeds.lines()
-    said = check.totals()
-    if said:
-        number, rest = said["external URLs"].split(":", 1)
-        yield f"{number} external {'URL' if number == '1' else 'URLs'}:{rest}"
+    for name, of in check.asked.items():
+        if of.total:
+            yield f"{counted(of.total, name)}: {_came_to(of)}"
     if check.unchecked:
-        number = counted(len(check.unchecked), "external URL")
-        yield f"{number} could not be checked ({said['could not be checked']}): that is no sign that they work"
+        name = _EXTERNAL if _FILE not in check.asked else "URL"
+        reasons = check.totals()["could not be checked"]
+        yield f"{counted(len(check.unchecked), name)} could not be checked ({reasons}): that is no sign that they work"
+    if check.unseen:
+        yield f"not looked at: {check.unseen}"
 
 
 def _kind(link: BrokenLink) -> str:

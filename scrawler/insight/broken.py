@@ -7,7 +7,7 @@ where these were kept (`outlinks`); to find them, all files are read once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import field
 from typing import Any
 from urllib.parse import unquote
@@ -18,16 +18,19 @@ from scrawler.archive.reading import metadata_records
 from scrawler.errors import RecordsLostError
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
-from scrawler.extract.scanner import fastest_extractor
+from scrawler.extract.links import PageLinks
 from scrawler.insight.circles import endless_redirects
 from scrawler.insight.contents import PageReader
+from scrawler.insight.references import PageReferences, References
 from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import PageFlag, Result
+from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
 from scrawler.store.page_lists import Last, PageFilter, PageLists, PageView
 from scrawler.store.pages import Pages
 from scrawler.store.rows import sliced
+from scrawler.store.traces import Traces
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 
@@ -48,7 +51,10 @@ _OUTLINK = b"outlink: "
 _HTML = ("text/html", "application/xhtml+xml")
 _ALWAYS_THERE = ("", "top")  # places that each page has (HTML Standard, 7.4.6.4)
 _FOR_SCRIPTS = ("!", "/")  # begins of fragments that name no place, but what a script is to show
+_LOOKED_UP = 500  # URLs at a time
 _DIRECTIVE = ":~:"  # what follows is for the browser alone
+
+Place = tuple[str, str]  # in a page, and the first page that leads there
 
 
 @dataclass(slots=True)
@@ -98,6 +104,12 @@ def is_guess(view: PageView) -> bool:
     return bool(view.page.flags & PageFlag.SITEMAP) and not view.referrer
 
 
+def mistaken_links(references: References) -> Iterator[BrokenLink]:
+    """Yield what stands in links and is no URL: it is told as it is written."""
+    for one in references.mistakes():
+        yield BrokenLink(one.href, one.reason, 0, one.detail, one.seed, 0, one.page, [one.page])
+
+
 def _broken(view: PageView, reason: str) -> BrokenLink:
     page = view.page
     pages = [view.referrer] if view.referrer else []
@@ -136,42 +148,54 @@ class Unread:
 
 
 def broken_fragments(
-    database: Database, reader: PageReader, unread: Unread, seed_id: int | None = None
+    database: Database, reader: PageReader, wanted: Wanted, seed_id: int | None = None
 ) -> Iterator[BrokenLink]:
     """Yield links to places that the pages to which they lead do not have; of each place the first page is told.
 
-    All archived pages of HTML are read twice: for their links, and, where a link names a place in them, for that. A
-    page whose record is gone is passed by, and counted in `unread`; one that no tree can be built of is passed by. Of
-    pages that a browser has shown, the documents that it made are read.
+    `wanted` holds the places, and archived pages are read for them. One whose record is gone is passed by, as is one
+    that no tree can be built of. Of pages that a browser has shown, the documents that it made are read.
     """
-    with closing(_Wanted()) as wanted:
-        _note_places(wanted, database, reader, unread, seed_id)
-        for view, body, content_type in _html_pages(database, reader, Unread(), seed_id):  # those lost are counted
-            places = wanted.of(view.page.url_hash)
-            there = _places(body, content_type) if places else None
-            if there is None:
-                continue
-            for place, page in places:
-                if place not in there and unquote(place) not in there:
-                    yield _no_fragment(view, place, page)
+    for view, body, content_type in html_pages(database, reader, Unread(), seed_id):
+        for place, page in missing_places(wanted.of(view.page.url_hash), body, content_type):
+            yield no_fragment(view.page, place, view.seed, page)
 
 
-class _Wanted:
+def missing_places(places: Sequence[Place], body: bytes, content_type: str) -> Iterator[Place]:
+    """Yield the places that a page does not have; none where no tree can be built of it."""
+    there = _places(body, content_type) if places else None
+    if there is not None:
+        yield from (one for one in places if one[0] not in there and unquote(one[0]) not in there)
+
+
+class Wanted:
     """Places in pages to which links lead, each with the first page that leads there."""
 
     @telling_of_the_file()
     def __init__(self) -> None:
         self._known = scratch(
-            "CREATE TABLE place (url_hash BLOB, place TEXT, first TEXT, PRIMARY KEY (url_hash, place)) WITHOUT ROWID"
+            "CREATE TABLE place (url_hash BLOB, place TEXT, first TEXT, PRIMARY KEY (url_hash, place)) WITHOUT ROWID",
+            "CREATE TABLE target (url_hash BLOB PRIMARY KEY, url TEXT) WITHOUT ROWID",
         )
 
     @telling_of_the_file()
-    def add(self, url_hash: bytes, place: str, page: str) -> None:
-        """Note that a page leads to a place in the page with this hash of its URL."""
+    def add(self, url_hash: bytes, place: str, page: str, target: str) -> None:
+        """Note that a page leads to a place in another, which has this URL and this hash of it."""
         self._known.execute("INSERT OR IGNORE INTO place VALUES (?, ?, ?)", (url_hash, place, page))
+        self._known.execute("INSERT OR IGNORE INTO target VALUES (?, ?)", (url_hash, target))
 
     @telling_of_the_file()
-    def of(self, url_hash: bytes) -> list[tuple[str, str]]:
+    def elsewhere(self, database: Database) -> list[str]:
+        """Return the pages to places of which links lead, and for which the crawl did not ask."""
+        traces, last, found = Traces(database), b"", list[str]()
+        query = f"SELECT url_hash, url FROM target WHERE url_hash > ? ORDER BY url_hash LIMIT {_LOOKED_UP}"
+        while some := dict(self._known.execute(query, (last,)).fetchall()):
+            asked = {row.url_hash for row in traces.pages(list(some))}
+            found += (url for one, url in some.items() if one not in asked)
+            last = max(some)
+        return found
+
+    @telling_of_the_file()
+    def of(self, url_hash: bytes) -> list[Place]:
         """Return the places in a page, and who leads there first."""
         return self._known.execute("SELECT place, first FROM place WHERE url_hash = ?", (url_hash,)).fetchall()
 
@@ -180,30 +204,45 @@ class _Wanted:
         self._known.close()
 
 
-def _note_places(wanted: _Wanted, database: Database, reader: PageReader, unread: Unread, seed_id: int | None) -> None:
-    for view, body, content_type in _html_pages(database, reader, unread, seed_id):
-        found = fastest_extractor().links(body, view.page.url, content_type)
-        for href in found.hrefs:
-            plain, hash_mark, fragment = href.partition("#")
-            place = fragment.partition(_DIRECTIVE)[0]
-            if not hash_mark or place.lower() in _ALWAYS_THERE or place.startswith(_FOR_SCRIPTS):
-                continue
-            target = normalise(plain, found.base).url  # of a place alone as well, which a base leads elsewhere too
-            if target:
-                wanted.add(url_hash(target), place, view.page.url)
+def note_references(
+    database: Database,
+    reader: PageReader,
+    read: PageReferences,
+    unread: Unread,
+    seed_id: int | None,
+    wanted: Wanted | None,
+) -> None:
+    """Read what archived pages refer to, and, with `wanted`, to which places they lead.
+
+    A page whose record is gone is passed by, and counted in `unread`.
+    """
+    for view, body, content_type in html_pages(database, reader, unread, seed_id):
+        links = read.read(view, body, content_type)
+        if wanted is not None:
+            _note_places(wanted, links, view.page.url)
 
 
-def _no_fragment(view: PageView, place: str, page: str) -> BrokenLink:
-    row = view.page
-    url = f"{row.url}#{place}"
-    return BrokenLink(
-        url, NO_FRAGMENT, row.status, f"no id or name {unquote(place)!r}", view.seed, row.depth, page, [page]
-    )
+def _note_places(wanted: Wanted, links: PageLinks, page: str) -> None:
+    for href in links.hrefs:
+        plain, hash_mark, fragment = href.partition("#")
+        place = fragment.partition(_DIRECTIVE)[0]
+        if not hash_mark or place.lower() in _ALWAYS_THERE or place.startswith(_FOR_SCRIPTS):
+            continue
+        target = normalise(plain, links.base).url  # of a place alone as well, which a base leads elsewhere too
+        if target:
+            wanted.add(url_hash(target), place, page, target)
 
 
-def _html_pages(
+def no_fragment(row: PageRow, place: str, seed: str, page: str, url: str = "") -> BrokenLink:
+    """Tell that a page has no such place; `url` is what the link leads to, if that redirects to the page."""
+    detail = f"no id or name {unquote(place)!r}"
+    return BrokenLink(f"{url or row.url}#{place}", NO_FRAGMENT, row.status, detail, seed, row.depth, page, [page])
+
+
+def html_pages(
     database: Database, reader: PageReader, unread: Unread, seed_id: int | None
 ) -> Iterator[tuple[PageView, bytes, str]]:
+    """Yield archived pages of HTML, the document of each, and its Content-Type."""
     fetched = PageFilter(seed_id, results=(Result.FETCHED.value,), types=_HTML, last=Last.STANDING)
     for view in PageLists(database).all(fetched):
         if not view.page.warc_file:

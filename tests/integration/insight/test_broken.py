@@ -77,7 +77,7 @@ def test_each_broken_url_is_told_with_the_pages_that_lead_there(of_site: tuple[C
 def test_all_rows_are_gone_through_twice_at_most(
     of_site: tuple[Crawl, str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once for what failed, once for redirects, whatever there is to find."""
+    """Once for what failed, once for redirects, once for what pages refer to, whatever there is to find."""
     asked: list[PageFilter] = []
     of_all = PageLists.all
 
@@ -87,7 +87,7 @@ def test_all_rows_are_gone_through_twice_at_most(
 
     monkeypatch.setattr(PageLists, "all", noted)
     assert found(of_site)
-    assert len(asked) == 2
+    assert len(asked) == 3
 
 
 def test_places_in_pages_are_checked_on_wish(of_site: tuple[Crawl, str, bool]) -> None:
@@ -100,9 +100,9 @@ def test_places_in_pages_are_checked_on_wish(of_site: tuple[Crawl, str, bool]) -
 def test_places_take_little_memory_however_many_there_are() -> None:
     def peak(places: int) -> int:
         tracemalloc.start()
-        wanted = of_broken._Wanted()
+        wanted = of_broken.Wanted()
         for number in range(places):
-            wanted.add(number.to_bytes(16), f"place {number}", "http://a.example/")
+            wanted.add(number.to_bytes(16), f"place {number}", "http://a.example/", "http://b.example/")
         assert wanted.of((1).to_bytes(16)) == [("place 1", "http://a.example/")]
         wanted.close()
         _, most = tracemalloc.get_traced_memory()
