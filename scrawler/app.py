@@ -29,6 +29,7 @@ from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_fil
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.records import LossState
+from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.files import open_input, read_as
@@ -50,6 +51,7 @@ from scrawler.store.seeds import Seeds
 from scrawler.store.starts import Starts
 from scrawler.store.statistics import tell_statistics_again
 from scrawler.store.suspects import Suspects
+from scrawler.store.url_retries import UrlRetries
 from scrawler.units import counted, format_seconds
 from scrawler.upkeep import Upkeep, packed
 from scrawler.urls.normalise import seed_url
@@ -190,6 +192,28 @@ def retry_seeds(
     more = counted(taken.in_work, "more is", "more are")
     left = f"; {more} of sites that a machine has in work" if taken.in_work else ""
     say(f"seeds taken up again: {taken.seeds:,}{left}")
+
+
+def retry_urls(
+    settings: Settings,
+    results: Collection[Result],
+    stop: threading.Event,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Let URLs be asked for again by their last result, before any machine starts; `say` is told how many these are.
+
+    Raises StoreError, ArchiveError; done again, it goes on from where it was.
+    """
+    with patiently_opened(settings, stop, say) as database:
+        scope = _open_crawl(database, settings)[0].scope
+        taken = UrlRetries(database, packed, lambda url: site_key(url, scope)).take_up(results)
+        orphans = Orphans(database)
+        Records(settings.pages_dir, Pages(database), orphans).index_again(orphans.files())
+    say(f"URLs to be asked for again ({', '.join(sorted(results))}): {taken.urls:,}")
+    if taken.in_work:
+        say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")
+    if taken.unreachable:
+        say(f"{taken.unreachable:,} more cannot be: their seeds are at other sites by now, or their records are in use")
 
 
 def begin_again(

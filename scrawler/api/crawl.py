@@ -83,6 +83,7 @@ class Crawl(SteeredCrawl):
         accept_losses: bool = False,
         again: bool | str | Iterable[str] = False,
         older_than: str | float | timedelta = 0.0,
+        retry_result: str | Iterable[str] = (),
     ) -> RunSummary:
         """Crawl until no seed is left, or until it is stopped; return what was done and committed.
 
@@ -103,6 +104,7 @@ class Crawl(SteeredCrawl):
         `stop` ends it cleanly from any thread. So does a Ctrl-C in this one: what is in hand is finished and saved, and
         then KeyboardInterrupt is raised; a second one ends the machines at once, which loses what was not committed.
         `retry` has an end reason or several, or `lost`, as `scrawler run --retry` does, and so has `accept_losses`.
+        With `retry="urls"` the URLs whose last result is `retry_result`, one or several, are asked for again.
 
         With `again`, seeds that have ended are visited again first: all of them, or those of a URL, a file, or several;
         what was visited less than `older_than` ago (seconds, a timedelta, or a text such as "7d") is left out.
@@ -113,7 +115,7 @@ class Crawl(SteeredCrawl):
             ScrawlerError: a machine died again and again, or this crawl or these processors are at work already.
         """
         wanted = results_of(result)
-        first = before(retry, accept_losses, again=again, older_than=older_than)
+        first = before(retry, accept_losses, again=again, older_than=older_than, results=retry_result)
         settings = self._for_run(machines)
         with self._alone(), self._processing(processors, items, wanted, anew) as processing:
             return self._observe(settings, first, wanted, on_page, on_event, on_progress, processing)

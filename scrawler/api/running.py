@@ -11,17 +11,19 @@ is not imported again, and needs no `if __name__ == "__main__"`.
 from __future__ import annotations
 
 import atexit
+import difflib
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from weakref import WeakSet
 
-from scrawler.app import accept_losses, begin_again, retry_lost, retry_seeds
+from scrawler.app import accept_losses, begin_again, retry_lost, retry_seeds, retry_urls
 from scrawler.copying import Copying
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.model.results import WANTED_AGAIN, Result
 from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
 from scrawler.store.retries import RETRYABLE
@@ -31,7 +33,11 @@ from scrawler.tuples.classes import dataclass
 from scrawler.units import parse_seconds
 
 _LONGEST_AGO = 1e9  # seconds, 30 years: nothing of a crawl is older
-LOST = "lost"  # a word of `retry` that is no end reason
+# Words of `retry` that are no end reasons.
+LOST = "lost"
+URLS = "urls"
+_WORDS = (*RETRYABLE, LOST, URLS)
+_RESULTS = sorted(one.value for one in WANTED_AGAIN)
 
 _at_work: WeakSet[MachinesAtWork] = WeakSet()  # those that must end before the interpreter does
 
@@ -45,6 +51,7 @@ class Before:
     accepts_losses: bool = False
     again: tuple[str, ...] | None = None  # seeds that are visited again, URLs or files; none of them: all. None: none
     older_than: float = 0.0  # seconds since the last visit
+    results: Collection[Result] = ()  # of URLs that are asked for again
 
     def do(self, settings: Settings, stop: threading.Event, say: Callable[[str], None]) -> None:
         """Do it; done again, it goes on from where it was. Raises StoreError, ArchiveError."""
@@ -52,6 +59,8 @@ class Before:
             accept_losses(settings, stop, say)
         if self.retries_lost:
             retry_lost(settings, stop, say)
+        if self.results:
+            retry_urls(settings, self.results, stop, say)
         if self.reasons:
             retry_seeds(settings, self.reasons, stop, say)
         if self.again is not None:
@@ -64,18 +73,46 @@ def before(
     called: str = "retry",
     again: bool | str | Iterable[str] = False,
     older_than: str | float | timedelta = 0.0,
+    results: str | Iterable[str] = (),
 ) -> Before:
-    """Read the words of `retry`: end reasons, and `lost`. Raises SettingsError, which calls them as the user does."""
-    names = [retry] if isinstance(retry, str) else list(retry)
-    allowed = (*RETRYABLE, LOST)
+    """Read the words of `retry`: end reasons, `lost` and `urls`, with the `results` of these.
+
+    Raises SettingsError, which calls them as the user does.
+    """
+    names = _listed(retry)
     for name in names:
-        if name not in allowed:
-            raise SettingsError(f"{called} {name or '(nothing)'} is not allowed, only {', '.join(allowed)}")
+        if name not in _WORDS:
+            raise SettingsError(f"{called} {_unknown(name, _WORDS)}")
+    wanted = _results(names, _listed(results), called)
     visited = _seeds_given(again)
     seconds = _seconds(older_than)
     if seconds and visited is None:
         raise SettingsError("older-than says what is visited again, and nothing is: use it with --again, or again=True")
-    return Before({EndReason(name) for name in names if name != LOST}, LOST in names, accepts_losses, visited, seconds)
+    reasons = {EndReason(name) for name in names if name not in (LOST, URLS)}
+    return Before(reasons, LOST in names, accepts_losses, visited, seconds, wanted)
+
+
+def _listed(words: str | Iterable[str]) -> list[str]:
+    return [words] if isinstance(words, str) else list(words)
+
+
+def _results(names: Sequence[str], given: Sequence[str], called: str) -> frozenset[Result]:
+    """Return the results of the URLs that are asked for again. Raises SettingsError."""
+    kind = "--result" if called.startswith("-") else "retry_result"
+    if given and URLS not in names:
+        raise SettingsError(f"{kind} says which URLs are asked for again: use it with {called} {URLS}")
+    if URLS in names and not given:
+        raise SettingsError(f"{called} {URLS} wants {kind}, one or several of {', '.join(_RESULTS)}")
+    for name in given:
+        if name not in _RESULTS:
+            raise SettingsError(f"{kind} {_unknown(name, _RESULTS)}")
+    return frozenset(map(Result, given))
+
+
+def _unknown(name: str, allowed: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, allowed, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    return f"{name or '(nothing)'} is not allowed, only {', '.join(allowed)}{meant}"
 
 
 def _seeds_given(again: bool | str | Iterable[str]) -> tuple[str, ...] | None:

@@ -20,7 +20,7 @@ import click
 from scrawler import __version__
 from scrawler.api.keeping import keep_clear
 from scrawler.api.log import LOG
-from scrawler.api.running import LOST, Before, GivenUpError, before, cautions
+from scrawler.api.running import LOST, URLS, Before, GivenUpError, before, cautions
 from scrawler.api.seeding import SeededCrawl
 from scrawler.app import mark_losses_told, patiently_opened, run_crawl
 from scrawler.assembly.proxies import proxies_told
@@ -40,6 +40,7 @@ from scrawler.copying import Copying
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ArchiveError, NoPageError, RecordsLostError, ScrawlerError, SettingsError, StoreError
 from scrawler.model.records import LossState
+from scrawler.model.results import WANTED_AGAIN
 from scrawler.settings import HOST_ONLY, Settings, crawl_title, in_groups
 from scrawler.store.losses import LostSum
 from scrawler.store.retries import RETRYABLE
@@ -65,6 +66,7 @@ class RunOptions:
     """What a user wants of a run beside its settings."""
 
     words: tuple[str, ...]  # of --retry
+    results: tuple[str, ...]  # of --result
     first: Before
     items: Path | None
     anew: bool
@@ -81,7 +83,16 @@ def with_run_options(command: Command) -> Command:
         multiple=True,
         metavar="REASON,...",
         help="First let seeds that ended so go on: " + ", ".join(RETRYABLE) + ". [may be repeated] "
-        f"`{LOST}` fetches URLs again whose records are gone from the archive.",
+        f"`{LOST}` fetches URLs again whose records are gone from the archive, `{URLS}` those with a --result.",
+    )
+    @click.option(
+        "--result",
+        "results",
+        multiple=True,
+        metavar="RESULT,...",
+        help=f"With --retry {URLS}, ask for the URLs alone that had this result: "
+        + ", ".join(sorted(WANTED_AGAIN))
+        + ". [may be repeated]",
     )
     @click.option(
         "--items",
@@ -125,6 +136,7 @@ def with_run_options(command: Command) -> Command:
     def running(
         *arguments: Any,
         reasons: tuple[str, ...],
+        results: tuple[str, ...],
         items: Path | None,
         again: tuple[str, ...],
         older_than: str,
@@ -134,12 +146,18 @@ def with_run_options(command: Command) -> Command:
         fail_if: str | None,
         **values: Any,
     ) -> None:
-        words = tuple(name.strip() for value in reasons for name in value.split(","))
-        first = before(words, accept_losses, "--retry", _again(again), older_than)
-        command(*arguments, options=RunOptions(words, first, items, anew, metrics, fail_if == _NO_PAGE), **values)
+        words, named = _words(reasons), _words(results)
+        first = before(words, accept_losses, "--retry", _again(again), older_than, named)
+        no_page = fail_if == _NO_PAGE
+        options = RunOptions(words, named, first, items, anew, metrics, fails_without_page=no_page)
+        command(*arguments, options=options, **values)
 
     with_options: Command = running
     return with_options
+
+
+def _words(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.strip() for value in values for name in value.split(","))
 
 
 def _again(seeds: tuple[str, ...]) -> bool | tuple[str, ...]:
@@ -241,6 +259,7 @@ def _crawled(
             try:
                 summary = crawl.run(
                     retry=options.words,
+                    retry_result=options.results,
                     accept_losses=losses,
                     items=items,
                     anew=anew,

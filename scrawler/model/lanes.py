@@ -27,6 +27,7 @@ class LaneKind(Enum):
     SLOW = auto()  # they take longer than the first pass waits, and come when nothing else is left
     PRIORITY = auto()  # as NORMAL, and before it: they promise more of what the crawl looks for
     REFETCH = auto()  # their records were lost: they are asked for again, for the archive alone, before all others
+    WANTED = auto()  # they failed, or were left out, and a user wants them: they are asked for before all others
     PUSHED = auto()  # a server, or the owner of the site, has just told that they are new, or have changed
     REVISIT = auto()  # they were visited before, and it is time to see whether they are as they were
 
@@ -76,6 +77,7 @@ _NORMAL = 0
 _PUSHED_BACK = 100  # the number of a lane counts retries, and each push-back as so many of them
 _SLOW = -1000  # the numbers of slow lanes begin here and go down
 _REFETCH = 1_000_000  # the numbers of lanes that refetch begin here
+_WANTED = 1_500_000  # the numbers of lanes of what a user wants once more begin here
 _REVISIT = 2_000_000  # the numbers of lanes of what is visited again begin here
 
 _OTHERS = {
@@ -99,6 +101,8 @@ def _made(number: int) -> LaneKey:
         kind, tries = LaneKind.SLOW, _SLOW - number
     elif number >= _REVISIT:
         kind, tries = LaneKind.REVISIT, number - _REVISIT
+    elif number >= _WANTED:
+        kind, tries = LaneKind.WANTED, number - _WANTED
     elif number >= _REFETCH:
         kind, tries = LaneKind.REFETCH, number - _REFETCH
     elif number >= _PUSHED_BACK:
@@ -118,6 +122,7 @@ SITEMAP = lane_key(_SITEMAP)
 LEFTOVER = lane_key(_LEFTOVER)
 SLOW = lane_key(_SLOW)
 REFETCH = lane_key(_REFETCH)
+WANTED = lane_key(_WANTED)
 REVISIT = lane_key(_REVISIT)
 PUSHED: Final = lane_key(_PUSHED)
 

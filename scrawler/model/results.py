@@ -45,6 +45,8 @@ UNREACHED: Final = frozenset({Result.CONNECT_FAILED, Result.TLS_FAILED, Result.T
 # What is tried again within a visit of the site, and what may have passed by the time a user asks for it again.
 TRIED_AGAIN = (UNREACHED - {Result.TLS_FAILED}) | {Result.NO_ADDRESS}
 MAY_PASS = UNREACHED | {Result.NO_ADDRESS, Result.PRIVATE_ADDRESS, Result.INTERNAL_ERROR}
+# What a user may ask for again by its result (`run --retry urls`): all that failed, or was left out.
+WANTED_AGAIN = frozenset(Result) - AS_EXPECTED - {Result.REDIRECT}
 # Which of a seed's counts (`SeedCounts`) a final result adds to; all others are failures.
 COUNTED_AS: Final = {
     Result.FETCHED: "pages",

@@ -141,7 +141,7 @@ class LostRows:
             by_seed[row.seed_id].append(row)
         self._relisting.list_again(connection, by_seed)
         for one, some in sorted(by_seed.items()):
-            values = {seed.c[name]: seed.c[name] - number for name, number in _counts(some).items()}
+            values = {seed.c[name]: seed.c[name] - number for name, number in counts_of(some).items()}
             connection.execute(update(seed).where(seed.c.id == one).values(values))
         ended = select(seed.c.id, seed.c.site_id).where(seed.c.state == SeedState.DONE.value)
         if done := connection.execute(ended.where(seed.c.id.in_(list(by_seed)))).all():
@@ -166,7 +166,7 @@ def _rows() -> Select[*tuple[object, ...]]:
     return select(*_COLUMNS).select_from(of_site).order_by(page.c.id)
 
 
-def _counts(rows: Iterable[AnyRow]) -> Mapping[str, int]:
+def counts_of(rows: Iterable[AnyRow]) -> Mapping[str, int]:
     """Return what rows were counted for in their seed."""
     counts: Counter[str] = Counter()
     for row in rows:

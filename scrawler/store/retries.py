@@ -120,7 +120,7 @@ class Retries:
     def _take(self, batch: Mapping[int, int], passing: ColumnElement[bool]) -> int:
         """Take back the rows of some seeds, so many a transaction, and with the last of them let the seeds go on.
 
-        Returns how many seeds these were. Revisits go first: see `_kept`.
+        Returns how many seeds these were. Revisits go first: see `kept_payloads`.
         """
         for revisits in (True, False):
             after: int | None = 0
@@ -148,7 +148,7 @@ class Retries:
         of_these = and_(page.c.seed_id.in_(seeds), passing, page.c.revisit == int(revisits), page.c.id > after)
         rows = connection.execute(select(*_TO_GO).where(of_these).order_by(page.c.id).limit(_PAGES)).all()
         sites = {batch[one] for one in seeds}
-        kept = set() if revisits else _kept(connection, sites, rows)
+        kept = set() if revisits else kept_payloads(connection, sites, rows)
         self._take_back(connection, [row for row in rows if row.digest not in kept or not row.warc_file])
         if len(rows) == _PAGES:
             return rows[-1].id, len(free)
@@ -172,7 +172,7 @@ class Retries:
         self._relisting.list_again(connection, by_seed)
 
 
-def _kept(connection: Connection, sites: Iterable[int], rows: Iterable[AnyRow]) -> set[bytes]:
+def kept_payloads(connection: Connection, sites: Iterable[int], rows: Iterable[AnyRow]) -> set[bytes]:
     """Return the payloads among those of `rows` to whose records a revisit of the sites refers: they must stay."""
     digests = {row.digest for row in rows if row.warc_file and row.digest}
     kept: set[bytes] = set()

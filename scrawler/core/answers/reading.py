@@ -130,7 +130,7 @@ class AnswerReader:
             return self._pipeline.leave_out(response), flags
         payload = None
         # What was lost is to be archived whole, and so is what is tried again: the earlier record may be why.
-        if not flight.lane.refetches and not flight.lane.key.retries:
+        if not flight.lane.ordered and not flight.lane.key.retries:
             payload = self._pipeline.look_up(flight.site, response, flight.known)
         record = self._pipeline.archive(flight.site, response, metadata, flight.known, payload)
         is_earlier = payload is not None and payload.earlier is not None

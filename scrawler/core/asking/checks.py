@@ -93,7 +93,8 @@ class Checks:
     def past(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Refuse what has killed a process, and what a trap holds.
 
-        A seed's own URL, and where its redirects lead, is in no trap, nor is what was fetched before.
+        A seed's own URL, and where its redirects lead, is in no trap, nor is what was fetched before, or what a user
+        has ordered.
         """
         url, traps = choice.entry.url, choice.party.traps
         if site.condemned and url in site.condemned:
@@ -202,7 +203,7 @@ def _may_be_trapped(choice: Choice) -> bool:
     entry, searches = choice.entry, choice.party.searches
     if searches is not None and searches.term_of(entry.url):
         return False  # how many there are of these is bounded elsewhere
-    return entry.depth > 0 and entry.role is not EntryRole.ASSET and not (choice.lane.refetches or choice.lane.revisits)
+    return entry.depth > 0 and entry.role is not EntryRole.ASSET and not (choice.lane.ordered or choice.lane.revisits)
 
 
 def _is_home(choice: Choice, origin: Origin) -> bool:

@@ -258,7 +258,7 @@ class Visits:
         may_be_sitemap = choice.entry.depth == 0 or choice.entry.role is EntryRole.SITEMAP
         if accept and may_be_sitemap and (rules.sitemaps != "off" or rules.resourcesync != "off"):
             accept += _SITEMAP_TYPES  # a seed may be one as well
-        patient = choice.lane.slow or choice.lane.refetches  # a lost record may be that of a slow page
+        patient = choice.lane.slow or choice.lane.ordered  # it may be a slow page
         timeout = rules.slow_timeout if patient else self._patience.timeout(own)
         origin = flight.origin
         request = Request(
@@ -307,7 +307,7 @@ def _conditions(choice: Choice, flight: PageFlight) -> tuple[tuple[str, str], ..
     not hold the page.
     """
     site, key = flight.site, choice.lane.key
-    if key.retries or key.pushbacks or choice.lane.refetches:
+    if key.retries or key.pushbacks or choice.lane.ordered:
         return ()
     if site.conditions is not None and not site.conditions.are_sent:
         return ()

@@ -83,12 +83,12 @@ class SeedContext:
         "led_from",
         "lengthless",
         "near",
+        "ordered",
         "pages",
         "policy",
         "put_off",
         "redirected",
         "redirects",
-        "refetches",
         "rehoming",
         "rejections",
         "scope",
@@ -122,7 +122,7 @@ class SeedContext:
         self.counts = seed.counts.copy()
         self.verdicts: Counter[str] = Counter(seed.verdicts)
         self.rejections = RejectionSample(seed.id) if rejections is None else rejections  # the analyzer's as well
-        self.refetches = False  # whether URLs whose records were lost may be left to be asked for again
+        self.ordered = False  # whether URLs that a user has ordered may be left
         self.in_flight = 0  # requests whose answer has not been handled
         self.deciding = False  # whether the store was asked if its URL is fetched already
         self.begun = False  # whether it has been decided that the seed is crawled
@@ -215,26 +215,26 @@ class SeedContext:
         """Choose the lane to fetch from: a retry whose time has come, else the first with an entry.
 
         What was pushed back comes after that, and the slow lane when nothing else is left. Before all of them comes
-        what is asked for again because its record was lost. Returns a time when only retries that are not due are
-        left, None when there is nothing to hand out (or a chunk is missing: see `missing_lane`). A retry that would
-        wait for more than `longest` was listed by a clock which was ahead, and is due.
+        what a user has ordered: what failed, was left out, or whose record was lost. Returns a time when only retries
+        that are not due are left, None when there is nothing to hand out (or a chunk is missing: see `missing_lane`). A
+        retry that would wait for more than `longest` was listed by a clock which was ahead, and is due.
         """
-        if self.refetches:
-            if self.refetches_left:
-                return self._next_refetch(now, longest)
-            self.refetches = False
+        if self.ordered:
+            if self.ordered_left:
+                return self._next_ordered(now, longest)
+            self.ordered = False
         found = self._next_among(now, longest, slow=False)
         return self._next_among(now, longest, slow=True) if found is None and self.only_slow_left else found
 
     @property
-    def refetches_left(self) -> bool:
-        """Whether URLs are to be asked for, or are being asked for, because their records were lost."""
-        return any(lane.refetches and lane.unfinished for lane in self.lanes)
+    def ordered_left(self) -> bool:
+        """Whether URLs are to be asked for, or are being asked for, because a user has ordered that."""
+        return any(lane.ordered and lane.unfinished for lane in self.lanes)
 
-    def _next_refetch(self, now: Millis, longest: Millis) -> tuple[Lane, Entry] | Millis | None:
+    def _next_ordered(self, now: Millis, longest: Millis) -> tuple[Lane, Entry] | Millis | None:
         earliest: Millis | None = None
         for lane in self.lanes:
-            entry = lane.peek() if lane.refetches else None
+            entry = lane.peek() if lane.ordered else None
             if entry is None:
                 continue
             if not now < entry.not_before <= now + longest:
@@ -296,8 +296,8 @@ class SeedContext:
         """Return the lane whose next chunk has to be read from the store, if nothing else can go on."""
         with_slow = self.only_slow_left
         lanes = (lane for lane in self.lanes if with_slow or not lane.slow)
-        if self.refetches:
-            lanes = (lane for lane in self.lanes if lane.refetches)
+        if self.ordered:
+            lanes = (lane for lane in self.lanes if lane.ordered)
         return next((lane for lane in lanes if lane.missing is not None), None)
 
     def elapsed_ms(self, now: float) -> int:

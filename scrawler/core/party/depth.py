@@ -54,6 +54,7 @@ class Lane:
         "length",
         "lists_read",
         "loading",
+        "ordered",
         "reads_lists",
         "refetches",
         "revisits",
@@ -75,6 +76,8 @@ class Lane:
         self.reads_lists = False  # whether lists of ResourceSync may tell which of its URLs have changed
         self.lists_read = False  # whether those that stand before its pages are done
         self.refetches = self.kind is LaneKind.REFETCH  # its URLs lead nowhere new: their records were lost
+        # A user has ordered its URLs: they come before all others, whatever limits and traps say.
+        self.ordered = self.refetches or self.kind is LaneKind.WANTED
         self.length = state.length
         self.loading = False  # a chunk is on its way from the store
         self._cursor = state.cursor

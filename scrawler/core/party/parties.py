@@ -116,8 +116,8 @@ class Parties:
         reason = limit_reached(
             party.counts if party.base is None else party.in_round, elapsed_ms, limits, party.in_flight
         )
-        if reason is not None and party.refetches and party.refetches_left:
-            reason = None  # what is fetched again was counted before its record was lost
+        if reason is not None and party.ordered and party.ordered_left:
+            reason = None  # who orders a URL wants it in any case
         if reason is None and site.health.troubled:
             reason = self._given_up(site, party)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):

@@ -267,8 +267,8 @@ class SiteTaker:
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))
         party.lanes = [self._lane(site, state, with_tail=state.seed_id == seed.id) for state in held]
-        party.refetches = party.refetches_left
-        if seed.counts.internal_errors >= MOST_FAULTS and not party.refetches:
+        party.ordered = party.ordered_left
+        if seed.counts.internal_errors >= MOST_FAULTS and not party.ordered:
             party.leave(EndReason.INTERNAL_ERROR)  # its machine was gone before the party had ended
         if rules.cookies and seed.counts.redirects:
             self._recall_redirected(party, held)

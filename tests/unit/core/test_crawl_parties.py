@@ -65,7 +65,7 @@ def test_a_retry_that_would_wait_longer_than_any_pause_is_due(lane: LaneKey) -> 
     party.begun = True
     longest = RULES.longest_retry_ms
     party.lane(lane).append_entry(Entry(HOME + "broken", 1, 7, not_before=1_000 + longest))
-    party.refetches = lane is REFETCH
+    party.ordered = lane is REFETCH
     site = SiteContext(1, "a.org", 1, ExactSeen(MemoryBudget(2**20)), False, parties=[party])
     assert parties.choose(site, 0.0, 1_000) == longest / 1000
     assert isinstance(parties.choose(site, 0.0, 999), Choice), "the clock was set back"

@@ -1,0 +1,126 @@
+"""URLs that failed, or were left out, are listed again by their results (`run --retry urls --result ...`).
+
+Their page rows go, records of them in the archive become orphans, and the entries stand in a lane of their own, which
+comes before all others of their seed. So a seed that has come to its end is asked for these URLs alone, and for what
+they lead to; one that was cut off goes on after them. Each transaction is a whole step: cut short at any point, it is
+done again. Only sites that no machine has in work are touched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
+
+from scrawler.model.lanes import WANTED
+from scrawler.model.results import Result
+from scrawler.model.seeds import SeedState
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.engine import Database
+from scrawler.store.lost_rows import counts_of
+from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
+from scrawler.store.retries import kept_payloads
+from scrawler.store.rows import AnyRow, sliced
+from scrawler.store.tables import orphan, page, seed, site, url_state
+from scrawler.tuples.classes import NamedTuple
+
+_PAGES = 1_000  # rows that are looked at, and taken back, in one transaction
+_COLUMNS = (
+    page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.position, page.c.result, page.c.status, page.c.length,
+    page.c.digest, page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
+    page.c.referrer, seed.c.site_id, seed.c.state, site.c.site_key,
+)  # fmt: skip
+# What was visited again later has a newer row, which says what came of it. Another seed's own URL is that one's.
+_LATER = select(url_state.c.visit).where(
+    url_state.c.seed_id == page.c.seed_id, url_state.c.url_hash == page.c.url_hash, url_state.c.visit > page.c.visit
+)
+_OWN = or_(page.c.depth > 0, page.c.lane_seed == page.c.seed_id)
+
+
+class TakenUrls(NamedTuple):
+    """How many URLs are asked for again, and how many are not."""
+
+    urls: int = 0
+    in_work: int = 0  # their site is in work at a machine
+    unreachable: int = 0  # their seed is at another site by now, or what was fetched since refers to their record
+
+    def plus(self, other: TakenUrls) -> TakenUrls:
+        """Add up."""
+        return TakenUrls._make(map(sum, zip(self, other, strict=True)))
+
+
+class UrlRetries:
+    """Lists URLs again; `pack` makes the data of a chunk, `site_key` the key of a URL's site."""
+
+    def __init__(self, database: Database, pack: Packed, site_key: Callable[[str], str]) -> None:
+        """Work on `database`."""
+        self._database = database
+        self._site_key = site_key
+        self._relisting = Relisting(database, pack, WANTED.number)
+        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
+
+    def take_up(self, results: Collection[Result]) -> TakenUrls:
+        """List all URLs again whose last result is one of these. Revisits go first, as they refer to other records."""
+        total = TakenUrls()
+        wanted = and_(page.c.result.in_(sorted(one.value for one in results)), _OWN, ~_LATER.exists())
+        for revisits in (1, 0):
+            found = select(page.c.id).where(wanted, page.c.revisit == revisits).order_by(page.c.id).limit(_PAGES)
+            after = 0
+            while ids := [row.id for row in self._database.rows(found.where(page.c.id > after))]:
+                step = partial(self._take, of_these=and_(page.c.id.in_(ids), wanted))
+                total = total.plus(self._database.retrying(step))
+                after = ids[-1]
+        return total
+
+    def _take(self, connection: Connection, of_these: ColumnElement[bool]) -> TakenUrls:
+        """Take rows back whose sites nobody has in work, and list their URLs again."""
+        of_site = page.join(seed, seed.c.id == page.c.seed_id).join(site, site.c.id == seed.c.site_id)
+        query = select(*_COLUMNS).select_from(of_site).where(of_these, seed.c.skipped == 0).order_by(page.c.id)
+        found = connection.execute(query).all()
+        held = sites_in_work(connection, {row.site_id for row in found})
+        free = [row for row in connection.execute(query).all() if row.site_id not in held]  # as they are now, locked
+        kept = kept_payloads(connection, {row.site_id for row in free}, [row for row in free if not row.revisit])
+        rows = [row for row in free if self._is_reachable(row) and (row.digest not in kept or not row.warc_file)]
+        self._take_back(connection, rows)
+        return TakenUrls(len(rows), len(found) - len(free), len(free) - len(rows))
+
+    def _is_reachable(self, row: AnyRow) -> bool:
+        """Tell whether the seed can ask for a URL: it may have moved on to another site."""
+        return bool(self._site_key(row.url) == row.site_key)
+
+    def _take_back(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
+        """Delete page rows, make orphans of their records, put counts right, and let seeds go on."""
+        for part in sliced([row.id for row in rows]):
+            connection.execute(delete(page).where(page.c.id.in_(part)))
+        spans = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file)
+        self._orphans.run(connection, spans)
+        by_seed: defaultdict[int, list[AnyRow]] = defaultdict(list)
+        for row in rows:
+            by_seed[row.seed_id].append(row)
+        self._relisting.list_again(connection, by_seed)
+        _subtract(connection, by_seed)
+        done = {row.seed_id: row.site_id for row in rows}
+        if done:
+            let_go_on(connection, _ended(connection, done), set(done.values()))
+
+
+def _ended(connection: Connection, seeds: Collection[int]) -> list[int]:
+    found: list[int] = []
+    for part in sliced(sorted(seeds)):
+        query = select(seed.c.id).where(seed.c.id.in_(part), seed.c.state == SeedState.DONE.value)
+        found.extend(connection.scalars(query))
+    return found
+
+
+def _subtract(connection: Connection, by_seed: dict[int, list[AnyRow]]) -> None:
+    """Take rows out of the counts of their seeds; seeds with the same numbers together, for most had one row each."""
+    alike: defaultdict[tuple[tuple[str, int], ...], list[int]] = defaultdict(list)
+    for one, rows in by_seed.items():
+        counts = {name: number for name, number in Counter(counts_of(rows)).items() if number}
+        alike[tuple(sorted(counts.items()))].append(one)
+    for less, seeds in alike.items():
+        values = {seed.c[name]: seed.c[name] - number for name, number in less}
+        for part in sliced(seeds):
+            connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
