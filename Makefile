@@ -19,6 +19,8 @@ PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile
 PYTEST_COMPILED = TEST_COMPILED=1 PYTHONSAFEPATH=1 $(HOT)/bin/python -m pytest -n 4 --dist worksteal -o pythonpath=
 TORTURE_ARGS ?=
 FUZZ_ARGS ?=
+# The distribution was called as the package before, and an environment keeps what has another name.
+WITHOUT_OLD_NAME = $(BIN)/python -m pip --disable-pip-version-check uninstall --quiet --yes scrawler 2> /dev/null
 # `make docs` needs no development tools; beside other targets it takes what they install, for two pips would collide.
 DOCUMENTED = $(VENV)/$(if $(filter-out docs,$(MAKECMDGOALS)),.developed,.documented)
 PIP := pip install --disable-pip-version-check --progress-bar off
@@ -140,16 +142,19 @@ $(BIN)/python:
 
 $(VENV)/.installed: setup.py $(COMPILED) | $(BIN)/python
 	@echo "installing SCrawler in $(VENV), which takes half a minute or more ..."
+	@$(WITHOUT_OLD_NAME)
 	@$(BIN)/python -m $(PIP) --editable . | $(TELLING)
 	@touch $@
 
 $(VENV)/.documented: setup.py $(COMPILED) | $(BIN)/python
 	@echo "installing SCrawler and what builds its documentation in $(VENV), which takes a minute or more ..."
+	@$(WITHOUT_OLD_NAME)
 	@$(BIN)/python -m $(PIP) --editable '.[docs]' | $(TELLING)
 	@touch $@ $(VENV)/.installed
 
 $(VENV)/.developed: setup.py $(COMPILED) | $(BIN)/python
 	@echo "installing SCrawler and its development tools in $(VENV), 140 packages and 400 MB, which takes minutes ..."
+	@$(WITHOUT_OLD_NAME)
 	@$(BIN)/python -m $(PIP) --editable '.[dev]' | $(TELLING)
 	@touch $@ $(VENV)/.installed $(VENV)/.documented
 

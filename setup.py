@@ -183,7 +183,7 @@ class BuildParts(build_ext):
 
 
 setup(
-    name="scrawler",
+    name="seed-scrawler",  # `scrawler` is somebody else's on the package index
     version=VERSION,
     description="A seed-by-seed web crawler with a database behind it",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
@@ -207,6 +207,7 @@ setup(
         "scrawler.sql",
         "scrawler.input_urls",
     ],
+    py_modules=["seed_scrawler"],
     package_dir={"scrawler": "scrawler", "scrawler.sql": "sql", "scrawler.input_urls": "input_urls"},
     package_data={
         "scrawler": ["py.typed"],
@@ -267,7 +268,7 @@ setup(
         "experiments": EXPERIMENTS,
         "dev": DEV,
     },
-    entry_points={"console_scripts": ["scrawler = scrawler.cli:program"]},
+    entry_points={"console_scripts": ["scrawler = seed_scrawler:program"]},
     classifiers=[
         "Development Status :: 4 - Beta",
         "Environment :: Console",

@@ -99,7 +99,7 @@ def _exposition() -> Any:
     try:
         return import_module("prometheus_client.exposition")
     except ImportError as error:
-        raise SettingsError("--metrics needs prometheus_client: pip install scrawler[metrics]") from error
+        raise SettingsError("--metrics needs prometheus_client: pip install 'seed-scrawler[metrics]'") from error
 
 
 def _server(address: MetricsAddress) -> _Server:

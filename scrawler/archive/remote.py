@@ -34,7 +34,9 @@ _OBJECT_STORES = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "ad
 _OPTIONS: dict[str, dict[str, Any]] = {  # the copier has patience of its own, and wants to hear of a stop
     "s3": {"config_kwargs": {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 2}}},
 }
-_READ_MISSING = "the package for it is not installed: pip install scrawler[remote] brings that for s3:// and file://"
+_READ_MISSING = (
+    "the package for it is not installed: pip install 'seed-scrawler[remote]' brings that for s3:// and file://"
+)
 
 
 class RemoteError(ArchiveError):

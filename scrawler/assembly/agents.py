@@ -91,7 +91,7 @@ def communicator_of(
     try:
         from scrawler.exchange.tcp import TcpCommunicator
     except ImportError as error:
-        raise SettingsError("agents speak by ZeroMQ: pip install 'scrawler[exchange]'") from error
+        raise SettingsError("agents speak by ZeroMQ: pip install 'seed-scrawler[exchange]'") from error
     door = Door(settings.name, name, read_secret(settings), settings.max_url_length, say)
     return TcpCommunicator(listen, address_of, door)
 

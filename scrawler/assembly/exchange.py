@@ -99,7 +99,7 @@ def check_exchange(settings: Settings) -> None:
     if not scheme:
         return
     if importlib.util.find_spec(_NEEDED[scheme]) is None:
-        raise SettingsError(f"communicator {scheme} needs an extra: pip install 'scrawler[exchange]'")
+        raise SettingsError(f"communicator {scheme} needs an extra: pip install 'seed-scrawler[exchange]'")
     shared_secret(settings)
 
 

@@ -21,7 +21,8 @@ def archive_copy(settings: Settings) -> None:
 
     What is there already, whole, is passed by; what was cut short, by a kill for one, is copied again. A place that is
     away is tried again for a minute. With anything that could not be copied the exit code is 5. It needs fsspec, for
-    s3:// also s3fs: pip install scrawler[remote]. Keys come from the environment, for S3 AWS_ACCESS_KEY_ID and so on.
+    s3:// also s3fs: pip install 'seed-scrawler[remote]'. Keys come from the environment, for S3 AWS_ACCESS_KEY_ID and
+    so on.
     """
     remote = remote_of(settings)
     with opened(settings, BareCrawl) as crawl:

@@ -32,8 +32,8 @@ def cat(settings: Settings, url: str, what: str | None, archive: str | None) -> 
     Of a page that came again with the same bytes, the first record has the body. What cannot be decoded whole is
     written as far as it goes, with exit code 1. A URL that the crawl has not fetched is exit code 9, a record that is
     gone 7. Of a page that was shown in a browser, --text and --markdown are those of the document that this made.
-    Markdown needs html-to-markdown: pip install scrawler[markdown]. On a terminal, characters that would control it are
-    shown as escapes; a pipe or a file gets the bytes.
+    Markdown needs html-to-markdown: pip install 'seed-scrawler[markdown]'. On a terminal, characters that would control
+    it are shown as escapes; a pipe or a file gets the bytes.
     """
     with opened(settings, OpenedCrawl) as crawl:
         content = crawl.content(url, archive)

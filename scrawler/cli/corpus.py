@@ -49,7 +49,7 @@ def corpus(
     A row has the page's URL, its seed, its title, language and main text, the date when it was fetched, the digest of
     its payload, and the number of the first page that says nearly the same. FILE ends in .jsonl, with .gz or .zst after
     it if it is to be packed, or in .parquet; "-" is standard output. It needs resiliparse, for Parquet also pyarrow:
-    pip install scrawler[corpus]. Pages whose records are gone are told at the end, with exit code 7.
+    pip install 'seed-scrawler[corpus]'. Pages whose records are gone are told at the end, with exit code 7.
     """
     kind = _kind(file, written)
     counts = CorpusCounts()

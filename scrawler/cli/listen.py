@@ -112,7 +112,7 @@ def _have_extra() -> None:
         import starlette.applications
         import uvicorn
     except ImportError as error:
-        raise SettingsError("listen needs an extra: pip install 'scrawler[listen]'") from error
+        raise SettingsError("listen needs an extra: pip install 'seed-scrawler[listen]'") from error
     del dns, starlette, uvicorn
 
 

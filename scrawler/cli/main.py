@@ -77,7 +77,7 @@ Exit codes:
     0  done
     1  any other error, or a machine was given up (`run --machines N`), or `broken` found
        anything or could not check it
-    2  a setting or the usage is wrong, or a plug-in fails
+    2  a setting or the usage is wrong, a plug-in fails, or another program's scrawler is installed as well
     3  a seed file cannot be read or holds no usable seed
     4  the database cannot be opened or refuses, or has no such machine
     5  pages cannot be written to the archive, or a file of it cannot be read

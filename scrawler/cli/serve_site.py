@@ -75,7 +75,7 @@ def serve_site(
 ) -> None:
     """Publish FOLDER, and rows of a database, with lists of what has changed (ResourceSync), and a sitemap.
 
-    For the owner of a site; needs `pip install 'scrawler[serve]'`. Nothing is ever written to the folder or the
+    For the owner of a site; needs `pip install 'seed-scrawler[serve]'`. Nothing is ever written to the folder or the
     database.
     """
     if folder is None and database is None:
@@ -158,7 +158,9 @@ def _need_parts() -> None:
         import starlette  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise SettingsError(f"serve-site needs more packages ({error.name}): pip install 'scrawler[serve]'") from error
+        raise SettingsError(
+            f"serve-site needs more packages ({error.name}): pip install 'seed-scrawler[serve]'"
+        ) from error
 
 
 def _base(url: str) -> str:

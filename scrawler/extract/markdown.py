@@ -51,5 +51,5 @@ def _maker() -> Any:
         return import_module("html_to_markdown")
     except ImportError as error:
         raise SettingsError(
-            "Markdown is made by html-to-markdown, which is not installed: pip install scrawler[markdown]"
+            "Markdown is made by html-to-markdown, which is not installed: pip install 'seed-scrawler[markdown]'"
         ) from error

@@ -153,7 +153,7 @@ def text_reader() -> Callable[[bytes], _Text | None]:
         detect = import_module("resiliparse.parse.lang").detect_fast
     except ImportError as error:
         raise SettingsError(
-            "main texts are found by resiliparse, which is not installed: pip install scrawler[corpus]"
+            "main texts are found by resiliparse, which is not installed: pip install 'seed-scrawler[corpus]'"
         ) from error
 
     def text_of(page: bytes) -> _Text | None:

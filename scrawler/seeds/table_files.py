@@ -176,5 +176,5 @@ def arrow() -> Any:
         return import_module("pyarrow")
     except ImportError as error:
         raise SettingsError(
-            "Parquet is written by pyarrow, which is not installed: pip install scrawler[corpus]"
+            "Parquet is written by pyarrow, which is not installed: pip install 'seed-scrawler[corpus]'"
         ) from error

@@ -229,7 +229,7 @@ def _postgresql_engine(target: URL, patience: float, answer: float, **options: A
         from scrawler.store.answering import MISREAD, connect
     except ImportError as error:
         raise StoreError(
-            "PostgreSQL needs the package psycopg, which is not there: pip install 'scrawler[postgresql]'"
+            "PostgreSQL needs the package psycopg, which is not there: pip install 'seed-scrawler[postgresql]'"
         ) from error
     session = _POSTGRESQL_SESSION | {"lock_timeout": str(max(1_000, int(patience * 1000)))}
     settings = " ".join(f"-c {name}={value}" for name, value in session.items())

@@ -11,8 +11,10 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from email import message_from_string
 from importlib.metadata import packages_distributions
@@ -83,7 +85,7 @@ def _copy(folder: Path, *files: str) -> Path:
     copy = folder / "copy"
     for one in ("scrawler", "sql", "input_urls"):
         shutil.copytree(ROOT / one, copy / one, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE", *files):
+    for file in ("setup.py", "seed_scrawler.py", "pyproject.toml", "README.md", "LICENSE", *files):
         shutil.copy(ROOT / file, copy)
     return copy
 
@@ -125,10 +127,73 @@ def test_a_release_says_where_the_project_is_kept_and_what_it_is_for(tmp_path: P
 
 def test_a_source_archive_holds_what_tests_and_builds_it() -> None:
     """Of the files under version control all are in it, but for those that tell git what to do."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("this is no checkout")
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("this is no checkout, or git is not installed")
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     rules = [line.split()[1:] for line in (ROOT / "MANIFEST.in").read_text().splitlines() if line[:2] in ("in", "gr")]
     held = {name for names in rules for name in names}
     lacking = {name for name in listed.splitlines() if not {name, name.partition("/")[0]} & held}
     assert {name for name in lacking if not name.startswith(".git")} <= {"MANIFEST.in", "setup.py"}  # always held
+
+
+class Installed:
+    """An environment into which pip installs wheels; what ours needs it finds where the tests have it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.python = folder / "venv/bin/python"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+        (folder / "needed").symlink_to(sysconfig.get_path("purelib"))  # by this name nobody looks for distributions
+        (self.packages,) = folder.glob("venv/lib/python*/site-packages")
+        (self.packages / "needed.pth").write_text(f"{folder / 'needed'}\n")
+
+    def pip(self, *words: str | Path) -> None:
+        command = [sys.executable, "-m", "pip", "--python", self.python, "--disable-pip-version-check", *words]
+        subprocess.run(command, check=True, capture_output=True, timeout=HANGS)
+
+    def ask(self, *path: Path) -> tuple[int, list[str]]:
+        """Return the exit code of the command, and what it tells, line by line."""
+        command = [self.python.with_name("scrawler"), "--version"]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path))}
+        done = subprocess.run(command, cwd=self.packages, env=environment, capture_output=True, text=True)
+        return done.returncode, (done.stderr or done.stdout).splitlines()
+
+
+def _wheel(folder: Path, name: str, files: dict[str, str]) -> Path:
+    """Write a wheel of version 9 with some files, as somebody else's build would."""
+    wheel, told = folder / f"{name}-9-py3-none-any.whl", f"{name}-9.dist-info"
+    files |= {
+        f"{told}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 9\n",
+        f"{told}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in {**files, f"{told}/RECORD": "".join(f"{path},,\n" for path in files)}.items():
+            archive.writestr(path, text)
+    return wheel
+
+
+def test_the_command_says_what_to_do_where_somebody_elses_scrawler_is_installed(tmp_path: Path) -> None:
+    environment = os.environ | {"CC": str(tmp_path / "no-such-compiler"), "SCRAWLER_COMPILED": ""}
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps"]
+    build += ["--no-build-isolation", "-w", str(tmp_path), str(_copy(tmp_path))]
+    subprocess.run(build, env=environment, check=True, capture_output=True, timeout=HANGS)
+    (ours,) = tmp_path.glob("seed_scrawler-*.whl")
+    theirs = _wheel(
+        tmp_path, "scrawler", {"scrawler/__init__.py": "", "scrawler/cli/__init__.py": "raise SystemExit(1)"}
+    )
+    one = Installed(tmp_path)
+    one.pip("install", "--no-deps", ours)
+    assert one.ask()[0] == 0
+    one.pip("install", "--no-deps", theirs)
+    code, lines = one.ask()
+    assert (code, len(lines)) == (2, 1)
+    assert f"is installed in {one.packages}" in lines[0]
+    assert f"{one.python} -m pip uninstall -y scrawler && " in lines[0]
+    one.pip("uninstall", "-y", "scrawler")
+    code, lines = one.ask()
+    assert (code, len(lines), "files of seed-scrawler are missing" in lines[0]) == (2, 1, True)
+    assert lines[0].endswith(f"{one.python} -m pip install --force-reinstall --no-deps seed-scrawler")
+    one.pip("install", "--force-reinstall", "--no-deps", ours)
+    assert one.ask()[0] == 0
+    beside = tmp_path / "beside/site-packages"
+    one.pip("install", "--no-deps", "--target", beside, theirs)
+    assert (one.ask(beside)[0], f"is installed in {beside}" in one.ask(beside)[1][0]) == (2, True)

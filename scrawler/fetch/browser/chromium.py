@@ -41,7 +41,7 @@ def find_chromium(named: Path | None) -> str | None:
     Raises SettingsError where there is none, or Playwright is not installed; the text says what to install.
     """
     if find_spec("playwright") is None:
-        raise SettingsError("browser needs Playwright: pip install 'scrawler[browser]'")
+        raise SettingsError("browser needs Playwright: pip install 'seed-scrawler[browser]'")
     if named is not None:
         found = shutil.which(named)
         if found is None:

@@ -33,7 +33,7 @@ from tests.limits import HANGS
 
 pytestmark = pytest.mark.skipif(
     shutil.which("chromium") is None or find_spec("playwright") is None,
-    reason="Chromium (Debian: chromium) or Playwright (pip install 'scrawler[browser]') is not installed",
+    reason="Chromium (Debian: chromium) or Playwright (pip install 'seed-scrawler[browser]') is not installed",
 )
 
 HOME = """<div id="root"></div><script src="/app.js"></script><img src="/image.png">
@@ -396,7 +396,7 @@ def test_without_chromium_the_run_says_what_to_install(crawl: Crawl, monkeypatch
     with pytest.raises(SettingsError, match="apt-get install chromium"):
         crawl.run(sites={"example.org": {"browser": True}})
     monkeypatch.setattr("scrawler.fetch.browser.chromium.find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match=r"pip install 'scrawler\[browser\]'"):
+    with pytest.raises(SettingsError, match=r"pip install 'seed-scrawler\[browser\]'"):
         crawl.run(browser=True)
 
 
