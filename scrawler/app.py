@@ -39,6 +39,7 @@ from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.earlier import EarlierCrawl, close_earlier, open_earlier
 from scrawler.store.engine import SMALL_CACHE, Database, Waiting, open_database
+from scrawler.store.left_out import left_out
 from scrawler.store.losses import Losses
 from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
@@ -133,7 +134,7 @@ def run_crawl(
                 run = MachineRun(settings, database, prompt, crawl, stop, launch, filters, deaths, say, earlier)
                 with run.watched(own_process):
                     ended.append(run.crawl(on_progress))
-        summary = _summary(crawl.name, ended, time.monotonic() - started, Seeds(database), settings)
+        summary = _summary(crawl.name, ended, time.monotonic() - started, database, settings)
         if not alone:
             return summary
         found = Upkeep(settings, database, crawl, say).untold(stop.is_set)
@@ -407,7 +408,8 @@ def faults_told(settings: Settings, crawl: str, seeds: Seeds) -> tuple[int, str]
     return number, str(file) if number and os.path.exists(file) else ""
 
 
-def _summary(crawl: str, ended: Sequence[Ended], elapsed: float, seeds: Seeds, settings: Settings) -> RunSummary:
+def _summary(crawl: str, ended: Sequence[Ended], elapsed: float, database: Database, settings: Settings) -> RunSummary:
+    seeds = Seeds(database)
     committed = [one.committed for one in ended]
     pages = sum(one.pages for one in committed)
     return RunSummary(
@@ -425,5 +427,6 @@ def _summary(crawl: str, ended: Sequence[Ended], elapsed: float, seeds: Seeds, s
         tuple(chain.from_iterable(one.warc_files for one in ended)),
         *faults_told(settings, crawl, seeds),
         dead_at_proxies=seeds.dead_at_proxies(),
+        left_out=left_out(database),
         saved=seeds.saved(),
     )

@@ -28,6 +28,7 @@ from scrawler.cli.database import opened
 from scrawler.cli.export import write_export
 from scrawler.cli.hints import what_next
 from scrawler.cli.keeping import config_file
+from scrawler.cli.left_out import left_out_text
 from scrawler.cli.log import LogOptions, logged, with_log
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import FILLED, Command, FileName, InGroups, with_settings
@@ -355,6 +356,7 @@ def _print_summary(summary: RunSummary, settings: Settings, *, err: bool = False
             "DNS look-ups": f"{summary.lookups:,}",
             **{f"seeds {name}": f"{count:,}" for name, count in summary.seeds.items()},
             **proxies_text(*summary.dead_at_proxies),
+            **left_out_text(summary.left_out, summary.seeds),
             "WARC files": _files(summary.warc_files),
             **_copies(summary, settings),
             **_lost(summary),

@@ -11,6 +11,7 @@ import click
 
 from scrawler.api.bare import BareCrawl
 from scrawler.cli.database import opened
+from scrawler.cli.left_out import left_out_text
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import left_text
@@ -21,6 +22,7 @@ from scrawler.dates import iso_date
 from scrawler.insight.sections import label, shown
 from scrawler.model.exchange import Exchanged, Guests
 from scrawler.model.records import LossState
+from scrawler.model.seeds import SeedState
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings, crawl_title, live_text
 from scrawler.store.control import Control, CrawlOrders
@@ -28,6 +30,7 @@ from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
 from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
+from scrawler.store.left_out import left_out
 from scrawler.store.losses import Losses, LostTotals
 from scrawler.store.overview import LIVING, MachineView, Summary
 from scrawler.store.pushes import listeners, tallies, waiting
@@ -62,6 +65,7 @@ def status(settings: Settings, as_json: bool) -> None:
         counts, lost = dict(Reports(database).counts(None)), Losses(database).totals()
         left = _seconds_left(one, summary, orders)
         urls, visits = exchanged(database), guests(database)
+        traps = left_out(database)
         proxies, hooks = Seeds(database).dead_at_proxies(), Webhooks(database).all()
         if as_json:
             values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
@@ -69,10 +73,18 @@ def status(settings: Settings, as_json: bool) -> None:
             values["webhooks"] = [_hook_values(one) for one in hooks]
             values["listeners"] = [asdict(one) for one in listeners(database)]
             values["pushed"] = {one.source: one._asdict() for one in tallies(database)} | {"waiting": waiting(database)}
+            values["left_out_as_traps"] = traps._asdict()
             values["dead_at_proxies"] = dict(zip(("seeds", "detail"), proxies, strict=True))
             click.echo(json_line(values | {"seconds_left": None if left is None else round(left, 1)}))
         else:
-            archive = proxies_text(*proxies) | _lost_text(lost) | _copies_text(one.copies()) | _hooks_text(hooks)
+            ended = {str(reason): number for reason, number in summary.seeds.get(SeedState.DONE, {}).items()}
+            archive = (
+                left_out_text(traps, ended)
+                | proxies_text(*proxies)
+                | _lost_text(lost)
+                | _copies_text(one.copies())
+                | _hooks_text(hooks)
+            )
             archive = listening_text(database) | archive
             _print(crawl, database.where, orders, summary, counts | _told_of(urls) | visits.told(), archive, left)
 

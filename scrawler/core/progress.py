@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from scrawler.fetch.downloader import Response
 from scrawler.model.copies import Copies
+from scrawler.model.left_out import LeftOut
 from scrawler.model.results import NO_ERROR, Result
 from scrawler.tuples.classes import dataclass
 
@@ -110,5 +111,6 @@ class RunSummary:
     saved: int = (
         0  # bytes of bodies that were not archived again, of the whole crawl: 304, or an earlier crawl has them
     )
+    left_out: LeftOut = LeftOut()  # as traps, of the whole crawl
     dead_at_proxies: tuple[int, str] = (0, "")  # seeds, of the whole crawl, and what most of them met
     given_up: tuple[str, ...] = ()  # what is to be said of machines that died again and again

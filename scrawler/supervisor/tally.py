@@ -11,6 +11,7 @@ from scrawler.core.progress import Progress, RunSummary
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import open_database
+from scrawler.store.left_out import left_out
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
 from scrawler.supervisor.process import MachineProcess
@@ -89,6 +90,7 @@ class Tally:
             faults = faults_told(settings, crawl.name, Seeds(database))
             dead_at_proxies = Seeds(database).dead_at_proxies()
             saved = Seeds(database).saved()
+            traps = left_out(database)
             lost = Upkeep(settings, database, crawl, say).untold(lambda: outcome == "stopped")
         finally:
             database.close()
@@ -113,6 +115,7 @@ class Tally:
             lost=lost.sum,
             lost_records=lost.files,
             dead_at_proxies=dead_at_proxies,
+            left_out=traps,
             saved=saved,
             given_up=tuple(given_up),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from scrawler import Crawl
+from scrawler.synthweb.process import WebProcess
+from scrawler.synthweb.traps.server import TrapWeb
 from tests.e2e.test_cli_crawl_in_one_go import FLAGS
 from tests.integration.api.site import HTML, Answer, Site, linking
 from tests.limits import HANGS
@@ -43,6 +46,45 @@ def test_pages_alone_go_to_standard_output(tmp_path: Path, site: Site) -> None:
         why = scrawl(tmp_path / "out", "why", f"{site.root}/by-script?id=7").stdout
         assert f"{site.root}/ names it where no link stands, as in a script" in why
         assert "names it" not in scrawl(tmp_path / "out", "why", f"{site.root}/by-script").stdout
+
+
+def test_what_was_left_out_is_told_with_what_fetches_it(tmp_path: Path) -> None:
+    with WebProcess("--traps", "--port=0") as process:
+        web = TrapWeb(process.port)
+        homes = [web.home(name) for name in ("soft-404", "chain")]
+        done = scrawl(tmp_path, "crawl", *homes, "--folder", "out", "--max-depth", "15", *FLAGS)
+        pattern = f"links as on {homes[0]}[^ ]+"
+        match = re.search(rf"left out as traps +\d+ URLs of 1 seed, most .* {pattern}; `scrawler (.*)` f", done.stdout)
+        assert match is not None, done.stdout
+        deep = "links of 1 seed that lie too deep; `--retry max-depth --max-depth N` follows them"
+        assert re.search(f"left out for depth +{deep}", done.stdout), done.stdout
+        for words in (["status"], ["status", "--json"]):
+            said = scrawl(tmp_path / "out", *words).stdout
+            assert f"links as on {homes[0]}" in said
+        counts = json.loads(said)["left_out_as_traps"]
+        again = scrawl(tmp_path / "out", *match[1].split(), *FLAGS)
+        assert f"URLs to be asked for again (trap): {counts['urls']:,}" in again.stderr
+        idle = scrawl(tmp_path / "out", *match[1].split(), *FLAGS)
+    assert "URLs to be asked for again (trap): 0" in idle.stderr
+    assert "links of 1 seed, most of them " in idle.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--retry", "urls", "--result", "traps"], "--result traps is not allowed, only bad-answer, "),
+        (["--retry", "urls", "--result", "timeuot"], "; did you mean timeout?"),
+        (["--retry", "deda"], "; did you mean dead?"),
+        (["--retry", "urls"], "--retry urls wants --result, one or several of bad-answer, "),
+        (["--result", "trap"], "--result says which URLs are asked for again: use it with --retry urls"),
+        (["--retry", "urls", "--result", "fetched"], "--result fetched is not allowed"),
+    ],
+)
+def test_a_retry_that_names_what_is_not_there_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+    done = scrawl(tmp_path, "run", *words, code=2)
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_database_is_named_as_a_file_and_a_plan_takes_one_round(tmp_path: Path, site: Site) -> None:
