@@ -78,13 +78,8 @@ def status(settings: Settings, as_json: bool) -> None:
             click.echo(json_line(values | {"seconds_left": None if left is None else round(left, 1)}))
         else:
             ended = {str(reason): number for reason, number in summary.seeds.get(SeedState.DONE, {}).items()}
-            archive = (
-                left_out_text(traps, ended)
-                | proxies_text(*proxies)
-                | _lost_text(lost)
-                | _copies_text(one.copies())
-                | _hooks_text(hooks)
-            )
+            archive = left_out_text(traps, ended) | proxies_text(*proxies) | _lost_text(lost)
+            archive |= _copies_text(one.copies()) | _hooks_text(hooks)
             archive = listening_text(database) | archive
             _print(crawl, database.where, orders, summary, counts | _told_of(urls) | visits.told(), archive, left)
 
