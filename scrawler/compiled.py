@@ -28,7 +28,7 @@ else:
 INTERFACES = {
     "scrawler.archive._records": 1,
     "scrawler.core.party._archived": 1,
-    "scrawler.extract._linkscan": 1,
+    "scrawler.extract._linkscan": 2,
     "scrawler.extract._simhash": 1,
     "scrawler.fetch._heads": 1,
     "scrawler.store._sums": 1,

@@ -8,13 +8,21 @@ from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.lexbor_names import Names
 from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks
-from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, HTML_SPACE, LinkCollector, is_canonical, may_matter
+from scrawler.extract.rules import (
+    ASSET_ATTRIBUTES,
+    DEFAULT_POLICY,
+    FOREIGN_TAGS,
+    HTML_SPACE,
+    LinkCollector,
+    is_canonical,
+    may_matter,
+)
 from scrawler.extract.scanned import scanned
 
 # One selection in document order. Selecting by attribute alone takes half the time of selecting by tag and attribute,
 # and brings along little that is no link; an element with two of the attributes comes twice.
 _LINKING = "[href],[src],meta,template"
-_WITH_ASSETS = _LINKING + ",[srcset],[poster]"
+_WITH_ASSETS = ",".join((_LINKING, *(f"[{name}]" for name in ("imagesrcset", *ASSET_ATTRIBUTES) if name != "src")))
 _XLINK = "xlink:href"
 _FOREIGN = "svg,math"
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # no <option> is copied to show its choice

@@ -13,9 +13,11 @@ In SVG and MathML an a[xlink:href] is a link where it has no href, as the HTML S
 MathML that are no <a> are none, for MathML Core gives them no href, nor does xml:base move a base, as in browsers.
 What is there named as in HTML, as <base>, <iframe> or <link>, is no element of HTML and says nothing.
 
-Assets, where they are wanted, are img[src], img[srcset] and source[srcset] (all their candidates), input[type=image],
-video[poster], script[src], image[href] and use[href] of SVG (also with xlink:href), and link[href] for styles, icons
-and preloaded styles, scripts and images. What style sheets and scripts ask for themselves is not among them.
+Assets, where they are wanted, are img[src], img[srcset] and source[srcset] (all their candidates), the src of video,
+audio, source, track and embed, input[type=image], video[poster], script[src], image[href] and use[href] of SVG (also
+with xlink:href), and link[href] for styles, icons and preloaded styles, scripts and images, with imagesrcset. What
+scripts load when it comes into view stands in data-src and the like. Of styles in the page, in style elements and
+attributes, it is what `styles` finds. What style sheets and scripts ask for themselves is not among them.
 """
 
 from __future__ import annotations
@@ -28,19 +30,32 @@ from typing import Final
 import ada_url
 
 from scrawler.extract.links import LinkPolicy, LinkSources, PageLinks
+from scrawler.extract.styles import style_urls
 from scrawler.urls.query import encode_query
 
 HTML_SPACE: Final = " \t\n\f\r"
 _LONGEST_BASE = 16_384  # characters; in a longer one, which no settings allow, queries are read as UTF-8
 _LINKING_TAGS: Final = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
 FOREIGN_TAGS = frozenset(("a", "image", "use"))  # these say something in SVG and MathML
-_ASSET_TAGS: Final = frozenset(("image", "img", "input", "script", "source", "use", "video"))
+_FILMS = ("audio", "embed", "track", "video")
+_ASSET_TAGS: Final = frozenset((*_FILMS, "image", "img", "input", "script", "source", "use"))
+# Attributes of images and films that name a URL, and those that name several; scripts read those of data.
+_URL_ATTRIBUTES = ("src", "data-src", "data-lazy", "data-lazy-src", "data-original")
+_SET_ATTRIBUTES = ("srcset", "data-srcset", "data-lazy-srcset", "data-original-set")
+_POSTERS = ("poster", "data-poster")
+ASSET_ATTRIBUTES = (*_URL_ATTRIBUTES, *_SET_ATTRIBUTES, *_POSTERS)
+_ATTRIBUTES_OF = {
+    "img": _URL_ATTRIBUTES, "source": _URL_ATTRIBUTES, "video": (*_POSTERS, *_URL_ATTRIBUTES),
+    "audio": _URL_ATTRIBUTES, "embed": _URL_ATTRIBUTES, "track": _URL_ATTRIBUTES, "script": ("src",), "input": ("src",),
+    "image": ("href",), "use": ("href",),
+}  # fmt: skip
+_NO_URL = ("{", "[")  # begins of data that scripts read otherwise
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _DOCUMENT_RELATIONS = """alternate appendix author begin canonical chapter contents copyright end first glossary help
 home index last license next prev previous related search section start subsection toc top up"""
 _RELATIONS = frozenset(_DOCUMENT_RELATIONS.split())
-_ASSET_RELATIONS = frozenset(("stylesheet", "icon"))
+_ASSET_RELATIONS = frozenset(("stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"))
 _NO_RELATIONS: frozenset[str] = frozenset()
 _LONGEST_KNOWN: Final = 100  # a longer rel is not remembered
 _PRELOADED_ASSETS = frozenset(("style", "script", "image"))
@@ -72,8 +87,9 @@ _AREA: Final = "L area/@href"
 _LINK: Final = "L link/@href"
 _REFRESHED = "R meta"
 _LINKED_ASSET = "E link/@href"
+_PRELOADED_SET = "E link/@imagesrcset"
+_STYLED = "E =EMBED_MISC"
 _FRAMES: Final = {"iframe": "E iframe/@src", "frame": "E frame/@src"}
-_ATTRIBUTES = {"video": "poster", "image": "href", "use": "href"}  # attributes that name assets where that is not src
 
 
 class LinkCollector:
@@ -131,12 +147,15 @@ class LinkCollector:
         if not (kind & _DOCUMENT or self._sees_assets):  # most of them are style sheets
             return
         href = (attributes.get("href") or "").strip(HTML_SPACE)
-        if not href:
+        if not href and not (kind & _PRELOADED and self._sees_assets):
             return
         if kind & _DOCUMENT and _may_be_document(attributes):
             self._add(href, self._place_for(attributes) if self._policy.nofollow else self.hrefs, _LINK)
         elif self._sees_assets and (kind & _ASSET or (kind & _PRELOADED and _is_preloaded_asset(attributes))):
-            self._add(href, self._assets, _LINKED_ASSET)
+            if href:
+                self._add(href, self._assets, _LINKED_ASSET)
+            for url in srcset_urls(_value(attributes, "imagesrcset")) if kind & _PRELOADED else ():
+                self._add(url, self._assets, _PRELOADED_SET)
 
     def canonical(self, attributes: Attributes) -> None:
         """Take the attributes of a <link> in the head for which `is_canonical` holds."""
@@ -145,6 +164,9 @@ class LinkCollector:
 
     def result(self, charset: str, page: bytes = b"", note: str = "") -> PageLinks:
         """Return all that was gathered from a page, which is given in UTF-8."""
+        if self._sees_assets:
+            for url in style_urls(page):
+                self._add(url, self._assets, _STYLED)
         assets = list(dict.fromkeys(self._assets)) if self._policy.assets else []
         if self._sources is not None:
             self._tell_anchors(self._sources)
@@ -197,18 +219,19 @@ class LinkCollector:
             self._robots.append(_value(attributes, "content"))
 
     def _asset(self, tag: str, attributes: Attributes) -> None:
-        source = _value(attributes, "src")
-        if tag == "video":
-            source = _value(attributes, "poster")
-        elif tag in ("image", "use"):
-            source = _value(attributes, "href").partition("#")[0]  # most <use> name something in the page itself
-        elif tag == "source" or (tag == "input" and _value(attributes, "type").lower() != "image"):
-            source = ""
-        if source:
-            self._add(source, self._assets, f"E {tag}/@{_ATTRIBUTES.get(tag, 'src')}")
-        if tag in ("img", "source") and "srcset" in attributes:
-            for url in srcset_urls(_value(attributes, "srcset")):
-                self._add(url, self._assets, f"E {tag}/@srcset")
+        if tag == "input" and _value(attributes, "type").lower() != "image":
+            return
+        for name in _ATTRIBUTES_OF[tag]:
+            url = _value(attributes, name)
+            if tag in FOREIGN_TAGS:
+                url = url.partition("#")[0]  # most <use> name something in the page itself
+            if url and not url.startswith(_NO_URL):
+                self._add(url, self._assets, f"E {tag}/@{name}")
+        if tag not in ("img", "source"):
+            return
+        for name in _SET_ATTRIBUTES:
+            for url in srcset_urls(_value(attributes, name)) if name in attributes else ():
+                self._add(url, self._assets, f"E {tag}/@{name}")
 
 
 def relations(rel: str | None) -> frozenset[str]:

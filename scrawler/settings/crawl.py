@@ -213,7 +213,7 @@ class CrawlSettings(BaseModel):
     accept: Annotated[MediaTypes, ByHost()] = Field(
         (), description="Media types that are downloaded, decided at the headers; none: all."
     )
-    assets: bool = Field(False, description="Fetch the images, scripts and styles of pages as well.")
+    assets: bool = Field(False, description="Fetch the images, films, scripts and styles of pages as well.")
     cookies: Annotated[bool, ByHost()] = Field(True, description="Keep cookies, in a jar for each party.")
     max_url_length: int = Field(2048, ge=64, le=16_000, description="Longest URL imported or crawled, in bytes.")
     max_segments: int = Field(30, ge=1, le=1000, description="Most segments in the path of a URL.")

@@ -8,18 +8,19 @@ static uint32_t telling_attributes(const Scan *s)
         if (is_foreign(s))
             return BIT(HREF) | BIT(XLINK_HREF) | (s->flags & WITH_REL ? BIT(REL) : 0); /* fall through */
     case T_AREA: return BIT(HREF) | (s->flags & WITH_REL ? BIT(REL) : 0);
-    case T_LINK: return BIT(HREF) | BIT(REL) | BIT(TYPE) | BIT(AS);
+    case T_LINK: return BIT(HREF) | BIT(REL) | BIT(TYPE) | BIT(AS) | (assets ? BIT(IMAGESRCSET) : 0);
     case T_META: return BIT(HTTP_EQUIV) | BIT(CONTENT) | BIT(NAME);
     case T_BASE: return BIT(HREF);
     case T_IFRAME: case T_FRAME: return BIT(SRC);
-    case T_IMG: return assets ? BIT(SRC) | BIT(SRCSET) : 0;
+    case T_IMG: return assets ? PICTURE : 0;
     case T_IMAGE:
         if (is_foreign(s))
             return assets ? BIT(HREF) | BIT(XLINK_HREF) : 0;
-        return assets ? BIT(SRC) | BIT(SRCSET) : 0;
+        return assets ? PICTURE : 0;
     case T_USE: return assets ? BIT(HREF) | (is_foreign(s) ? BIT(XLINK_HREF) : 0) : 0;
-    case T_SOURCE: return assets ? BIT(SRCSET) : 0;
-    case T_VIDEO: return assets ? BIT(POSTER) : 0;
+    case T_SOURCE: return assets ? PICTURE : 0;
+    case T_VIDEO: return assets ? FILM | BIT(POSTER) | BIT(DATA_POSTER) : 0;
+    case T_AUDIO: case T_EMBED: case T_TRACK: return assets ? FILM : 0;
     case T_SCRIPT: return assets ? BIT(SRC) : 0;
     case T_INPUT: return BIT(TYPE) | (assets ? BIT(SRC) : 0);
     case T_ANNOTATION_XML: return BIT(ENCODING);
@@ -82,7 +83,7 @@ static inline const uint8_t *name_end(const uint8_t *p, const uint8_t *end, int 
 
 static inline void note_attribute(Scan *s, uint32_t wanted, Name name, size_t length, Span value)
 {
-    if (length > 10) /* no name that is wanted is as long */
+    if (length > LONGEST_ATTRIBUTE) /* no name that is wanted is as long */
         return;
     for (int i = 0; wanted; i++, wanted >>= 1)
         if (wanted & 1 && attribute_names[i] == name) {

@@ -17,14 +17,15 @@ static void emit_telling(Scan *s, int tag)
     switch (tag) {
     case T_A: case T_AREA: if (!(a & BIT(HREF))) return; break;
     case T_BASE: if (!(a & BIT(HREF)) || s->templates || s->base_seen) return; break; /* only the first <base> counts */
-    case T_LINK: if (!(a & BIT(HREF)) || !(a & BIT(REL))) return; break;
+    case T_LINK: if (!(a & (BIT(HREF) | BIT(IMAGESRCSET))) || !(a & BIT(REL))) return; break;
     case T_IFRAME: case T_FRAME: if (!(a & BIT(SRC))) return; break;
     case T_META: if (!(a & (BIT(HTTP_EQUIV) | BIT(NAME)))) return; break;
-    case T_IMG: if (!assets || !(a & (BIT(SRC) | BIT(SRCSET)))) return; break;
+    case T_IMG: if (!assets || !(a & PICTURE)) return; break;
     case T_INPUT: case T_SCRIPT: if (!assets || !(a & BIT(SRC))) return; break;
     case T_IMAGE: case T_USE: if (!assets || !(a & BIT(HREF))) return; break;
-    case T_SOURCE: if (!assets || !(a & BIT(SRCSET))) return; break;
-    case T_VIDEO: if (!assets || !(a & BIT(POSTER))) return; break;
+    case T_SOURCE: if (!assets || !(a & PICTURE)) return; break;
+    case T_VIDEO: if (!assets || !(a & (FILM | BIT(POSTER) | BIT(DATA_POSTER)))) return; break;
+    case T_AUDIO: case T_EMBED: case T_TRACK: if (!assets || !(a & FILM)) return; break;
     default: return;
     }
     if (tag != T_A && tag != T_AREA && s->others++ >= MOST_OTHERS)

@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define INTERFACE 1 /* see scrawler/compiled.py */
+#define INTERFACE 2 /* see scrawler/compiled.py */
 
 /* names and state */
 #include "limits.h"

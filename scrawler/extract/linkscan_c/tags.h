@@ -22,6 +22,7 @@ enum { /* kinds of tags, as bits */
 #define TAGS(X)                                                                                                        \
     X(A, "a", FORMATTING | TELLING | CLOSING) X(ADDRESS, "address", SPECIAL | BLOCK | CLOSING)                         \
     X(ANNOTATION_XML, "annotation-xml", TELLING) X(APPLET, "applet", SPECIAL | SCOPE)                                  \
+    X(AUDIO, "audio", TELLING)                                                                                         \
     X(AREA, "area", SPECIAL | TELLING) X(ARTICLE, "article", SPECIAL | BLOCK | CLOSING)                                \
     X(ASIDE, "aside", SPECIAL | BLOCK | CLOSING) X(B, "b", FORMATTING | BREAKOUT | CLOSING)                            \
     X(BASE, "base", SPECIAL | HEADED | TELLING) X(BASEFONT, "basefont", SPECIAL | HEADED)                              \
@@ -34,7 +35,7 @@ enum { /* kinds of tags, as bits */
     X(DESC, "desc", 0) X(DETAILS, "details", SPECIAL | BLOCK | CLOSING) X(DIALOG, "dialog", BLOCK | CLOSING)           \
     X(DIR, "dir", SPECIAL | BLOCK | CLOSING) X(DIV, "div", SPECIAL | BLOCK | BREAKOUT | CLOSING)                       \
     X(DL, "dl", SPECIAL | BLOCK | BREAKOUT | CLOSING) X(DT, "dt", SPECIAL | IMPLIED | BREAKOUT | CLOSING)              \
-    X(EM, "em", FORMATTING | BREAKOUT | CLOSING) X(EMBED, "embed", SPECIAL | BREAKOUT)                                 \
+    X(EM, "em", FORMATTING | BREAKOUT | CLOSING) X(EMBED, "embed", SPECIAL | BREAKOUT | TELLING)                       \
     X(FIELDSET, "fieldset", SPECIAL | BLOCK | CLOSING) X(FIGCAPTION, "figcaption", SPECIAL | BLOCK | CLOSING)          \
     X(FIGURE, "figure", SPECIAL | BLOCK | CLOSING) X(FONT, "font", FORMATTING | TELLING | CLOSING)                     \
     X(FOOTER, "footer", SPECIAL | BLOCK | CLOSING) X(FOREIGN_OBJECT, "foreignobject", 0) X(FORM, "form", SPECIAL)      \
@@ -70,7 +71,8 @@ enum { /* kinds of tags, as bits */
     X(TEMPLATE, "template", SPECIAL | SCOPE | HEADED) X(TEXTAREA, "textarea", SPECIAL)                                 \
     X(TFOOT, "tfoot", SPECIAL | TABLE_PART | SECTION) X(TH, "th", SPECIAL | SCOPE | TABLE_PART)                        \
     X(THEAD, "thead", SPECIAL | TABLE_PART | SECTION) X(TITLE, "title", SPECIAL | HEADED)                              \
-    X(TR, "tr", SPECIAL | TABLE_PART) X(TRACK, "track", SPECIAL) X(TT, "tt", FORMATTING | BREAKOUT | CLOSING)          \
+    X(TR, "tr", SPECIAL | TABLE_PART) X(TRACK, "track", SPECIAL | TELLING)                                          \
+    X(TT, "tt", FORMATTING | BREAKOUT | CLOSING)                                                                       \
     X(U, "u", FORMATTING | BREAKOUT | CLOSING) X(UL, "ul", SPECIAL | BLOCK | BREAKOUT | CLOSING)                       \
     X(USE, "use", TELLING) X(VAR, "var", BREAKOUT | CLOSING) X(VIDEO, "video", TELLING) X(WBR, "wbr", SPECIAL)         \
     X(XMP, "xmp", SPECIAL)
@@ -109,13 +111,21 @@ static struct { Name name; uint8_t tag; } tag_slots[NAME_SLOTS];
 
 enum { /* attributes that say something, and their bits */
     HREF, SRC, REL, TYPE, AS, HTTP_EQUIV, CONTENT, NAME, SRCSET, POSTER, ENCODING, COLOR, FACE, SIZE,
-    XLINK_HREF, ATTRIBUTE_COUNT
+    XLINK_HREF, IMAGESRCSET, DATA_SRC, DATA_SRCSET, DATA_LAZY, DATA_LAZY_SRC, DATA_LAZY_SRCSET, DATA_ORIGINAL,
+    DATA_ORIGINAL_SET, DATA_POSTER, ATTRIBUTE_COUNT
 };
 static const char *const ATTRIBUTE_NAMES[ATTRIBUTE_COUNT] = {
     "href", "src", "rel", "type", "as", "http-equiv", "content", "name", "srcset", "poster", "encoding", "color",
-    "face", "size", "xlink:href",
+    "face", "size", "xlink:href", "imagesrcset", "data-src", "data-srcset", "data-lazy", "data-lazy-src",
+    "data-lazy-srcset", "data-original", "data-original-set", "data-poster",
 };
+#define LONGEST_ATTRIBUTE 17 /* letters of the longest of these names */
 #define BIT(attribute) (1u << (attribute))
+/* Where scripts find the URLs of what they load when it comes into view. */
+#define LAZY (BIT(DATA_SRC) | BIT(DATA_LAZY) | BIT(DATA_LAZY_SRC) | BIT(DATA_ORIGINAL))
+#define LAZY_SETS (BIT(DATA_SRCSET) | BIT(DATA_LAZY_SRCSET) | BIT(DATA_ORIGINAL_SET))
+#define PICTURE (BIT(SRC) | BIT(SRCSET) | LAZY | LAZY_SETS)
+#define FILM (BIT(SRC) | LAZY)
 static Name attribute_names[ATTRIBUTE_COUNT];
 static PyObject *attribute_strings[ATTRIBUTE_COUNT];
 static PyObject *tag_strings[TAG_COUNT];

@@ -234,11 +234,24 @@ ASSETS = b"""<link rel=stylesheet href=a.css><link rel='shortcut ICON' href=b.ic
 <link rel=preload as=font href=no><link rel=preload href=no><link rel=manifest href=no><link rel=stylesheet>
 <link rel='alternate stylesheet' href=d.css><script src=' e.js '></script><script>no</script>
 <img src=f.png srcset='g.png 1x,h.png 2x, data:image/png;base64,x 3x'><img srcset=i.png><img src><img src=f.png>
-<picture><source srcset="j.webp 100w, k.webp 200w" src=no></picture><video poster=l.jpg src=no><source src=no></video>
-<input type=IMAGE src=m.gif><input src=no><input type=text src=no><iframe src=frame></iframe><audio src=no></audio>
+<picture><source srcset="j.webp 100w, k.webp 200w"></picture><video poster=l.jpg></video>
+<input type=IMAGE src=m.gif><input src=no><input type=text src=no><iframe src=frame></iframe><p src=no>
 <template><img src=n.png></template><noscript><img src=o.png></noscript><svg><script src=no></script></svg>
 <a href=q.png><img src=r.png></a><img src='' srcset=' , ,'><svg><image href=s.png xlink:href=no /><use href=t.svg#x>
 <use xlink:href="#no"><image xlink:href=u.png><foreignObject><image src=v.png href=no></svg><use xlink:href=no>"""
+FILMS = ["f1.mp4", "f2.webm", "f3.mp3", "f4.vtt", "f5.swf"]
+LAZY = b"""<img data-src=a.png src=data:,x><img data-lazy-src=b.png><img data-srcset='c.png 1x, d.png 2x'>
+<img data-original=e.png><img data-lazy=f.png><img data-lazy-srcset='g.png 2x'><img data-original-set='h.png 1x'>
+<source data-srcset=i.png>
+<video data-poster=j.png data-src=k.mp4><img data-src='{"no": 1}'><p data-src=no><a data-src=no></a>
+<link rel=preload as=image imagesrcset='l.png 1x, m.png 2x' href=n.png><link rel=preload as=image imagesrcset=o.png>
+<link rel=preload as=font imagesrcset=no><link rel=apple-touch-icon href=p.png>
+<div style="background-image: url('q.png')"><div style='background:URL( r.png )'>
+<div style="background:url(&quot;s.png&quot;)"><div data-bg=t.png><section data-background="url(u.png)">
+<style>a { background: url(v.png), url("w\\2e png") } /* url(no) */
+@import url(x.css); b { b: url(data:,no); c: url(#no); d: my-url(no) }</style><!-- <p style="b: url(no)"> -->
+<script>x = '<p style="b: url(no)">'</script><template><p style="c: url(y.png)"></template>
+<noscript><img src=z.png></noscript>"""
 
 
 def test_assets(make_parser: Callable[..., LinkExtractor]) -> None:
@@ -251,6 +264,22 @@ def test_assets(make_parser: Callable[..., LinkExtractor]) -> None:
         "j.webp", "k.webp", "l.jpg", "m.gif", "n.png", "o.png", "r.png",
         "s.png", "t.svg", "u.png", "v.png",
     ]  # fmt: skip
+
+
+def test_what_is_loaded_late_or_by_a_style(make_parser: Callable[..., LinkExtractor]) -> None:
+    assert make_parser().links(LAZY, PAGE).assets == []
+    found = make_parser(LinkPolicy(assets=True)).links(LAZY, PAGE)
+    assert found.hrefs == []
+    assert set(found.assets) - {"data:,x"} == {
+        *(f"{letter}.png" for letter in "abcdefghijlmnopqrstuvwyz"), "k.mp4", "x.css"
+    }  # fmt: skip
+
+
+def test_films_and_sounds_are_assets(make_parser: Callable[..., LinkExtractor]) -> None:
+    body = b"""<video src=f1.mp4><source src=f2.webm></video><audio src=f3.mp3></audio><video><track src=f4.vtt></video>
+    <embed src=f5.swf>"""
+    assert make_parser(LinkPolicy(assets=True)).links(body, PAGE).assets == FILMS
+    assert make_parser().links(body, PAGE) == PageLinks(PAGE, [], "utf-8")
 
 
 def test_where_links_stand(make_parser: Callable[..., LinkExtractor]) -> None:
