@@ -35,7 +35,7 @@ unexport SCRAWLER_COMPILED
 # Hundreds of tests start a program, and each would compile all of its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo compiled test test-quick test-all test-servers test-experiments test-compiled test-plain test-replay torture fuzz check format bench experiments schema reference docs man dist clean
+.PHONY: help demo compiled test test-quick test-all test-servers test-experiments test-compiled test-plain test-replay pythons torture fuzz check format bench experiments schema reference docs man dist clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -82,6 +82,9 @@ test-compiled: $(HOT)/.installed $(VECTORS) $(S3)/.installed $(REPLAY)/.installe
 test-plain: $(VENV)/.developed $(VECTORS)  ## Run the tests of decisions and the fault web without the compiled parts
 	@echo "This takes some 2 minutes on two idle cores."
 	@TEST_PLAIN=1 $(PYTEST) -m "not heavy and not servers and not experiments" $(PLAIN) $(PYTEST_ARGS)
+
+pythons:  ## Try the demo and the unit tests on Python 3.11 to 3.14, as far as they can be had; PYTHONS=3.14 one alone
+	@$(PYTHON) tests/pythons.py $(PYTHONS)
 
 torture: $(VENV)/.developed  ## Kill, freeze and restart machines, supervisors and databases for long; SEED=N repeats
 	@$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) $(TORTURE_ARGS)
