@@ -170,6 +170,13 @@ class AnswerHandler:
         flight.lane.finish(flight.index)
         flight.party.add_page(row)
 
+    def push_back(self, flight: PageFlight, response: Response) -> None:
+        """List a URL again that was refused because its site refuses all: its answer is not read."""
+        self.count(flight, response)
+        self._list_again(flight, response, flight.lane.key.after(pushbacks=1))
+        flight.party.in_flight -= 1
+        flight.site.end_fetching(flight.entry.url)
+
     def _list_again(self, flight: PageFlight, response: Response, lane: LaneKey) -> None:
         party, entry = flight.party, flight.entry
         not_before = 0  # what was pushed back rests with its site

@@ -14,13 +14,14 @@ from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.page_rows import refused_row
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.checks import Answer, Checks, First, Leave, Refuse
+from scrawler.core.asking.governor import Governor
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.patience import Patience
 from scrawler.core.blame.slots import Slot
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.entries import EntryRole
-from scrawler.core.party.flights import Flight, PageFlight, flight_of
+from scrawler.core.party.flights import Flight, PageFlight, ProbeFlight, flight_of
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
@@ -62,6 +63,7 @@ class Visits:
         self._checks = checks
         self._rules = rules
         self._slot = slot
+        self._governor = Governor(answers, standstill, rules)
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""
@@ -118,8 +120,14 @@ class Visits:
             if held and standstill.resting:
                 return False
         rules = site.own_rules or self._rules
-        if site.health.note(response, flight.asked.host, page.lane.key if page else None, now, rules):
+        pushed_back = site.health.note(response, flight.asked.host, page.lane.key if page else None, now, rules)
+        if pushed_back:
             site.count_push_back(page.party if page else None)
+            self._governor.pushed_back(site)
+        elif page is not None and response.status and not held:
+            return self._governor.lets_pass(page, response)
+        if isinstance(flight, ProbeFlight) and not held:
+            self._governor.probed(flight, response, now, pushed_back)
         return not held
 
     def probe(self, site: SiteContext, now: float) -> float:
@@ -151,6 +159,8 @@ class Visits:
 
     def _pause(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
         """Let a pause of a host begin now; what it has been told before still counts."""
+        if site.health.paces:
+            delay = max(delay, site.health.pause(origin.host))
         site.pause = pause(delay, self._origins.crawl_delay(origin))
         # Not rounded: where there is no pause, the next request goes out before the page is read.
         due = site.due[origin.host] = max(now + site.pause, site.due_at(origin.host))
@@ -168,7 +178,11 @@ class Visits:
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):
                 site.held_since = 0.0
+                if site.held:
+                    self._governor.nothing_left(site)
                 return choice
+            if site.probing or site.refusing is not None:
+                return self._governor.holds_up(site, choice.party, now)
             if most > 1 and site.in_flight >= self._most_in_flight(site, choice.lane.slow):
                 return inf
             answer = self._begin(site, choice, now)

@@ -13,7 +13,7 @@ from scrawler.core.answers.reading import AnswerReader, Reading
 from scrawler.core.answers.recall import recall
 from scrawler.core.asking.origins import Origins
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.flights import AliasFlight, Flight, PageFlight, RobotsFlight
+from scrawler.core.party.flights import AliasFlight, Flight, PageFlight, ProbeFlight, RobotsFlight
 from scrawler.core.party.site import SiteContext
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
@@ -62,6 +62,8 @@ class Landing:
             flight.site.end_fetching(flight.entry.url)
         elif isinstance(flight, AliasFlight):
             fault = self._answers.handle_alias(flight, response)
+        elif isinstance(flight, ProbeFlight):
+            fault = response.fault  # what it tells was taken when it landed
         else:
             assert reading is not None
             fault = self._apply_robots(flight, response, reading)

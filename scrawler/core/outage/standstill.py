@@ -9,7 +9,7 @@ the usual way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -126,6 +126,11 @@ class Standstill:
             self._release_names()
         elif not any(site.queued for site in self._ports.sites()):  # else their answers will tell
             self._end()
+
+    def hand_on(self, responses: Iterable[Response]) -> None:
+        """Let answers that somebody else has held back be applied now; their sites wait for them."""
+        self.released += responses
+        self._ports.go_on()
 
     def take_released(self) -> list[Response]:
         """Return what was held back and is to be applied now."""

@@ -83,8 +83,22 @@ class AliasFlight:
         return self.origin
 
 
-Flight = PageFlight | RobotsFlight | AliasFlight
-_KINDS: Final = (PageFlight, RobotsFlight, AliasFlight)  # the union would be made anew for each question
+@dataclass(frozen=True, slots=True, eq=False)
+class ProbeFlight:
+    """A page that was good, asked for once more to learn whether its site refuses."""
+
+    site: SiteContext
+    party: SeedContext
+    origin: Origin
+
+    @property
+    def asked(self) -> Origin:
+        """The origin that is asked."""
+        return self.origin
+
+
+Flight = PageFlight | RobotsFlight | AliasFlight | ProbeFlight
+_KINDS: Final = (PageFlight, RobotsFlight, AliasFlight, ProbeFlight)  # the union would be made anew for each question
 
 
 def flight_of(request: Request) -> Flight:

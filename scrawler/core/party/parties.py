@@ -126,6 +126,7 @@ class Parties:
 
     def _given_up(self, site: SiteContext, party: SeedContext) -> EndReason | None:
         asked = party.counts.requests > 0 or party.counts.pushed_back > 0  # of the latter robots.txt may be all
+        asked = asked or site.refusing is not None  # then pages of all parties are refused
         return site.health.given_up(party.home_host, site.own_rules or self._rules, asked)
 
     def _nothing_at_hand(self, site: SiteContext, party: SeedContext) -> float:

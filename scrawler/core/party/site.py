@@ -21,6 +21,7 @@ from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
 from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.health import SiteHealth
+from scrawler.core.party.refusals import Refusals
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
 from scrawler.fetch.downloader import FetchLimits, Request, Response
@@ -64,6 +65,7 @@ class Origin:
     pending: bool = False  # whether a look-up or a robots.txt is on its way
     own_rules: CrawlRules | None = None  # where its host has settings of its own
     fetch: FetchLimits | None = None  # how it is asked, where that is not as all others are
+    refusals: Refusals | None = None  # what its last answers were, once one has come
     sure: bool = False  # whether the name is to blame if it does not resolve, not this machine's network
 
 
@@ -133,6 +135,9 @@ class SiteContext:
     most_origins: int = _MOST_ORIGINS  # at which the oldest are forgotten
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
     health: SiteHealth = field(default_factory=SiteHealth)
+    held: tuple[Response, ...] = ()  # answers that may be refusals of the whole site: see `refusals`
+    probing: bool = False  # whether a page that was good is asked for, which tells that
+    refusing: Origin | None = None  # the origin that refuses; nothing else is asked meanwhile
     in_flight: int = 0
     asked_at: float = 0.0  # machine time at which it was asked last
     asked_slowly: bool = False  # whether that was for a page of the slow lane
@@ -301,7 +306,7 @@ class SiteContext:
         self.parties = [party for party in self.parties if not party.ended]
 
     def count_push_back(self, party: SeedContext | None) -> None:
-        """Count an answer of 429 or 503 for a party, that to a robots.txt for the first one."""
+        """Count a refusal for a party, that of a robots.txt for the first one."""
         for one in [party] if party else self.parties[:1]:
             one.counts.pushed_back += 1
             one.touch()

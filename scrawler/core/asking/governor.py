@@ -1,0 +1,186 @@
+"""What is done about a site that begins to refuse: answers are held, a page is asked for that was good, it rests.
+
+`party.refusals` decides; here it is carried out. Guarded by the machine's turn. Each answer that is held is of a URL
+in flight: killed meanwhile, a machine has done nothing, and the URLs are asked for again.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.outage.standstill import Standstill
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.entries import EntryRole
+from scrawler.core.party.flights import PageFlight, ProbeFlight, flight_of
+from scrawler.core.party.refusals import ROW, SHORT_ROW, Refusals, Says
+from scrawler.core.party.site import Origin, SiteContext
+from scrawler.core.rules import CrawlRules
+from scrawler.fetch.downloader import Request, Response
+from scrawler.units import counted
+
+
+class Governor:
+    """Holds what may be refusals of a whole site until it is known; lets the site rest if it is."""
+
+    def __init__(self, answers: AnswerHandler, standstill: Standstill, rules: CrawlRules) -> None:
+        self._answers = answers
+        self._standstill = standstill
+        self._rules = rules
+
+    # -- what answers tell -------------------------------------------------------------------------------------
+
+    def lets_pass(self, flight: PageFlight, response: Response) -> bool:
+        """Take in the answer of a page, by which its site did not push back; return whether it is applied now."""
+        site, origin = flight.site, flight.origin
+        refusals = origin.refusals
+        if refusals is None:
+            refusals = origin.refusals = Refusals()
+        known = flight.known
+        was = None if known is None else known.digest
+        said = refusals.read(response, flight.entry.role is EntryRole.PAGE, was)
+        if said is Says.REFUSES and self._may_refuse(flight, refusals):
+            return self._suspect(flight, response, refusals)
+        if said is not Says.NOTHING:
+            self._serves(site, origin)
+            if site.held and not site.probing:
+                self._release(site, response)
+            if not refusals.good and flight.entry.depth:
+                refusals.take_good(response, was)
+        return True
+
+    def pushed_back(self, site: SiteContext) -> None:
+        """Note that a site has said itself that it refuses: so it was with what is held."""
+        if site.held and not site.probing:
+            self._list_again(site)
+
+    def probed(self, flight: ProbeFlight, response: Response, now: float, pushed_back: bool) -> None:
+        """Take the answer of a page that was good."""
+        site, origin, party = flight.site, flight.origin, flight.party
+        party.counts.requests += 1
+        party.touch()
+        site.probing = False
+        refusals = origin.refusals
+        if refusals is None or not refusals.still_refuses(response):
+            if site.refusing is None and refusals is not None:
+                refusals.believe()
+            site.refusing = None
+            self._serves(site, origin)
+            self._release(site)
+            return
+        site.refusing = origin
+        if not pushed_back:
+            site.health.refuse(origin.host, _problem(site, refusals, response), now, self._rules_of(origin))
+            site.count_push_back(party)
+        self._list_again(site)
+
+    # -- what is asked for -------------------------------------------------------------------------------------
+
+    def holds_up(self, site: SiteContext, party: SeedContext, now: float) -> float:
+        """Return when a site is visited again that is asked for one page alone, and ask for that if it is time."""
+        origin = site.refusing
+        if site.probing or origin is None:
+            return inf
+        at = site.due_at(origin.host)
+        if at > now:
+            return at
+        self._ask(site, party, origin)
+        return now
+
+    def nothing_left(self, site: SiteContext) -> None:
+        """Decide about what is held where nothing else is to be asked for, whose answer would tell."""
+        if site.probing or site.in_flight:
+            return
+        last = site.held[-1]
+        flight = flight_of(last.request)
+        assert isinstance(flight, PageFlight)
+        if len(site.held) >= SHORT_ROW and last.status >= 400:
+            self._ask(site, flight.party, flight.origin)
+        else:
+            self._release(site)
+
+    # -- how ---------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _may_refuse(flight: PageFlight, refusals: Refusals) -> bool:
+        """Whether there were pages before, and the host is the one for which the party would end."""
+        if flight.origin.host != flight.party.home_host:
+            return False
+        return bool(refusals.good or flight.party.counts.pages)
+
+    def _suspect(self, flight: PageFlight, response: Response, refusals: Refusals) -> bool:
+        """Hold an answer, or list its URL again, if it may be that the site refuses; return whether it passes."""
+        site = flight.site
+        if site.refusing is None and refusals.is_believed():
+            return True
+        site.await_answer()
+        site.held += (response,)
+        if site.refusing is not None:
+            self._list_again(site)
+            return False
+        row = 1 if site.health.pushbacks else ROW
+        if len(site.held) >= row and not site.probing:
+            self._ask(site, flight.party, flight.origin)
+        _look_again(site)
+        return False
+
+    def _ask(self, site: SiteContext, party: SeedContext, origin: Origin) -> None:
+        """Ask for a page that was good, before all others."""
+        refusals = origin.refusals
+        url = party.seed.home_url
+        if refusals is not None and refusals.good:
+            url = refusals.good
+        cookie = party.cookies.header(url) if party.cookies else ""
+        flight = ProbeFlight(site, party, origin)
+        accept = (site.own_rules or self._rules).accept
+        site.probing = True
+        site.queued.append(Request(url, origin.address, flight, cookie=cookie, accept=accept))
+        _look_again(site)
+
+    def _release(self, site: SiteContext, served: Response | None = None) -> None:
+        """Let what is held be applied: its pages are refused, not the crawler.
+
+        With `served`, a page that came, only what was refused before that was asked for: others were in flight.
+        """
+        held, site.held = site.held, ()
+        if served is not None and site.in_flight:
+            site.held = tuple([one for one in held if one.started_at + one.elapsed_ms >= served.started_at])
+            held = tuple([one for one in held if one.started_at + one.elapsed_ms < served.started_at])
+        if held:
+            self._standstill.hand_on(held)
+
+    def _list_again(self, site: SiteContext) -> None:
+        """List the URLs again whose answers are held; what was refused too often may be the page's own."""
+        held, site.held = site.held, ()
+        most = (site.own_rules or self._rules).max_pushbacks
+        for response in held:
+            flight = flight_of(response.request)
+            assert isinstance(flight, PageFlight)
+            if flight.lane.key.pushbacks + 1 >= most:
+                self._standstill.hand_on([response])
+                continue
+            site.answer_came()
+            self._answers.push_back(flight, response)
+            site.count_push_back(flight.party)
+        _look_again(site)
+
+    def _serves(self, site: SiteContext, origin: Origin) -> None:
+        health = site.health
+        if health.pushbacks or health.paces:
+            health.serve(origin.host, self._rules_of(origin).delay)
+
+    def _rules_of(self, origin: Origin) -> CrawlRules:
+        return origin.own_rules or self._rules
+
+
+def _problem(site: SiteContext, refusals: Refusals, response: Response) -> str:
+    """Say in words why a site is taken for one that refuses."""
+    if site.held:
+        refusals.problem += f" ({counted(len(site.held), 'time')} in a row)"
+    what = refusals.problem or f"HTTP status {response.status}"
+    return f"{what}, and for {response.request.url} as well, which was a page before"
+
+
+def _look_again(site: SiteContext) -> None:
+    if site.collector is not None:
+        site.collector.look_again(site)

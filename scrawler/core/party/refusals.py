@@ -1,0 +1,134 @@
+"""Whether a site has begun to refuse: what its answers say, one after the other, of one origin. No I/O.
+
+A single 403 says nothing: the page may be for members. A row of refusals where there were pages before says little
+more, for a folder may be for members. What tells is a page that was good: if it is refused as well by now, it is the
+site that refuses; if it is still good, the refusals are the pages' own. So the answers of such a row are held, the
+good page is asked for once more, and its answer decides. As a refusal counts a status of 4xx that is not about the URL
+alone, and one page under many URLs: walls that ask "are you human?" often answer 200. (Nutch slows down for each 403;
+StormCrawler leaves it out, for it is so often the page's own.)
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from contextlib import suppress
+from enum import Enum, auto
+from typing import Final
+
+from scrawler.fetch.downloader import Response
+from scrawler.model.results import Result
+
+ROW: Final = 8  # refusals in a row after which a good page is asked for
+SHORT_ROW: Final = 3  # ... where nothing else is left to ask for
+_LARGEST: Final = 1 << 18  # bytes; a longer body is no wall's, and is not held
+_FIRST_FREE: Final = 16  # refusals that are believed once a good page was still good; doubled each time
+_MOST_FREE: Final = 64
+_ABOUT_URL: Final = frozenset({404, 410, 429})  # of 4xx: there is no such page; or the site says itself that it refuses
+_HEAD: Final = 4096  # bytes of a page that are compared
+_TAIL: Final = 64  # bytes at the end of a page: where it is zipped, its checksum is among them
+_ECHOES: Final = 2048  # bytes from which on a page may be a wall's that repeats the URL
+_ZIPPED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_TOKEN = re.compile(rb"[0-9a-fA-F]{8,}|[\w+/=-]{20,}")  # what walls put into each answer: ids, times, signatures
+
+
+class Says(Enum):
+    """What an answer says of its site."""
+
+    WELL = auto()  # it serves
+    NOTHING = auto()
+    REFUSES = auto()  # it may be that it serves nobody
+
+
+class Refusals:
+    """What the last answers of an origin were; `good` is the URL of a page that it gave, empty before it has."""
+
+    __slots__ = ("_free", "_length", "_next_free", "_print", "_tail", "_was", "good", "good_print", "problem")
+
+    def __init__(self) -> None:
+        self.good = ""
+        self.good_print = 0
+        self.problem = ""  # the last refusal, in words
+        self._length = -1  # of the last page
+        self._print = 0  # of the last page; 0: not looked at
+        self._tail = 0  # hash of the last bytes of the last page
+        self._was = b""  # the digest of the visit before, of the last page
+        self._free = 0
+        self._next_free = _FIRST_FREE
+
+    def read(self, response: Response, is_page: bool, was: bytes | None) -> Says:
+        """Take in an answer; `was` is the digest of the last visit's page, None where this is the first visit."""
+        if response.result is Result.FETCHED:
+            return self._read_page(response, was) if is_page else Says.NOTHING
+        if is_refusal(response.status):
+            self.problem = f"HTTP status {response.status}"
+            return Says.REFUSES if len(response.body) <= _LARGEST else Says.NOTHING
+        return Says.NOTHING if response.status >= 500 or not response.status else Says.WELL
+
+    def take_good(self, response: Response, was: bytes | None) -> None:
+        """Keep a page that is good as the one that is asked for again: a page of a first visit, below the home page."""
+        if was is None and not self.good_print:
+            self.good = response.request.url
+            self.good_print = print_of(response)
+
+    def is_believed(self) -> bool:
+        """Tell whether a refusal is taken for the page's own, since a good page was still good a moment ago."""
+        self._free -= 1
+        return self._free >= 0
+
+    def believe(self) -> None:
+        """Note that the refusals were the pages' own."""
+        self._free = self._next_free
+        self._next_free = min(2 * self._next_free, _MOST_FREE)
+
+    def still_refuses(self, response: Response) -> bool:
+        """Tell from the answer of the page that was good whether the site refuses."""
+        if not response.status or is_refusal(response.status) or response.status in (429, 503):
+            return True
+        if response.result is not Result.FETCHED or not self._print:
+            return False
+        now = print_of(response)
+        return now == self._print and now != self.good_print
+
+    def _read_page(self, response: Response, was: bytes | None) -> Says:
+        body = response.body
+        length = len(body)
+        before, self._length = self._length, length
+        tail, self._tail = self._tail, hash(body[-_TAIL:])
+        earlier, self._was = self._was, was or b""
+        near = _near(length)
+        if not before - near <= length <= before + near or not body:
+            self._print = 0
+            return Says.WELL
+        same = length == before and tail == self._tail
+        last, self._print = self._print, print_of(response)
+        if not same and last != self._print:
+            return Says.WELL
+        had_own = was is None or was != earlier
+        if self._print == self.good_print or not had_own:
+            return Says.WELL
+        self.problem = "one page for all URLs"
+        return Says.REFUSES
+
+
+def is_refusal(status: int) -> bool:
+    """Tell whether a status may be said to a crawler, and not of a URL."""
+    return (400 <= status < 500 and status not in _ABOUT_URL) or status >= 600
+
+
+def print_of(response: Response) -> int:
+    """Return what the beginning of a page says, less what a wall makes anew for each answer; never 0."""
+    head = response.body[:_HEAD]
+    if response.headers.get("content-encoding", "").strip().lower() in _ZIPPED:
+        with suppress(zlib.error):  # what is damaged is compared as it is
+            head = zlib.decompressobj(47).decompress(response.body, _HEAD)
+    if len(head) >= _ECHOES:
+        path = response.request.url.split("/", 3)[-1]
+        if path:
+            head = head.replace(path.encode("latin-1", "replace"), b"")
+    return hash(_TOKEN.sub(b"", head)) or 1
+
+
+def _near(length: int) -> int:
+    """Return by how many bytes pages may differ that are perhaps the same."""
+    return 16 + length // 100

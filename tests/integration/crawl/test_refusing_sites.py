@@ -1,0 +1,159 @@
+"""Sites that begin to refuse: they rest, are tried again, and end as pushed-back; sites that only seem to do so."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from scrawler.app import retry_seeds
+from scrawler.model.seeds import EndReason
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import NOT_FOUND, asked, end_details, page, run_whole
+from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
+
+Serve = Callable[..., RawServer]
+
+LETTERS = "abcdefghij"
+PATHS = tuple(f"/{one}{two}" for one in LETTERS for two in LETTERS)
+PAGES = {"/": page("home", links=PATHS)} | {
+    path: page(f"<p>All about {path[1] * 9} and {path[2] * 7}") for path in PATHS
+}
+FORBIDDEN = answer(b"you have been blocked", "403 Forbidden", "Content-Type: text/html")
+WALL = page("<title>Just a moment...</title><p>checking your browser " + "- " * 200)
+
+
+class Wall:
+    """A site that gives its pages until so many requests have come, and then one answer, until it is torn down."""
+
+    def __init__(self, reply: bytes, after: int, lasts: float = float("inf")) -> None:
+        self.reply = reply
+        self.after = after
+        self.lasts = lasts
+        self.seen = 0
+
+    def __call__(self, visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            self.seen += path != "/robots.txt"
+            shut = self.after < self.seen <= self.after + self.lasts
+            visit.send(self.reply if shut and path != "/robots.txt" else PAGES.get(path, NOT_FOUND))
+
+
+def all_pages(crawl: Crawl, server: RawServer) -> bool:
+    """Whether each page was archived as what it is."""
+    rows = {row.url: row for row in crawl.pages()}
+    lengths = {server.url(path): len(reply.partition(b"\r\n\r\n")[2]) for path, reply in PAGES.items()}
+    return {url: row.length for url, row in rows.items()} == lengths
+
+
+@pytest.mark.parametrize("status", ["401 No", "403 Forbidden", "406 No", "418 Teapot", "451 No", "999 Denied"])
+def test_a_site_that_shuts_the_crawler_out_ends_as_pushed_back(crawl: Crawl, serve: Serve, status: str) -> None:
+    wall = Wall(answer(b"blocked", status, "Content-Type: text/html"), 40)
+    server = serve(wall)
+    crawl.add([server.url()])
+    run_whole(crawl)
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.pages, seed.counts.http_errors) == (EndReason.PUSHED_BACK, 40, 0)
+    assert wall.seen <= 60
+    assert end_details(crawl)[server.url()].startswith(f"HTTP status {status[:3]} (8 times in a row)")
+    wall.after = 1_000
+    retry_seeds(crawl.settings(), {EndReason.PUSHED_BACK}, threading.Event())
+    run_whole(crawl)
+    seed = crawl.seed(server.url())
+    assert seed.end_reason is EndReason.COMPLETED
+    assert all_pages(crawl, server)
+
+
+@pytest.mark.parametrize("per_site", [1, 4])
+def test_a_site_that_serves_again_after_a_rest_loses_no_page(crawl: Crawl, serve: Serve, per_site: int) -> None:
+    server = serve(Wall(FORBIDDEN, 40, 11))
+    crawl.add([server.url()])
+    run_whole(crawl, per_site=per_site, max_pushbacks=20)
+    assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
+    assert all_pages(crawl, server)
+
+
+def test_one_page_for_all_urls_is_a_refusal(crawl: Crawl, serve: Serve) -> None:
+    wall = Wall(WALL, 40)
+    server = serve(wall)
+    crawl.add([server.url()])
+    run_whole(crawl)
+    assert crawl.seed(server.url()).end_reason is EndReason.PUSHED_BACK
+    assert wall.seen <= 60
+    assert end_details(crawl)[server.url()].startswith("one page for all URLs")
+
+
+def test_a_folder_for_members_is_no_refusal(crawl: Crawl, serve: Serve) -> None:
+    """A hundred pages in a row are forbidden, and so is a wall that says of a hundred that they are not there."""
+    members = tuple(f"/members/{path[1:]}" for path in PATHS)
+    missing = tuple(f"/missing/{path[1:]}" for path in PATHS)
+    replies = {
+        "/": page("home", links=("/about", *members, *missing, "/end")),
+        "/about": page("about"),
+        "/end": page("end"),
+    }
+    replies |= dict.fromkeys(members, FORBIDDEN) | dict.fromkeys(missing, page("<p>nothing was found " + "- " * 99))
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            visit.send(replies.get(path_of(head), NOT_FOUND))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    run_whole(crawl)
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.http_errors, seed.counts.pushed_back) == (EndReason.COMPLETED, 100, 0)
+    times = asked(server)
+    assert {times[path] for path in members} == {1}
+    assert times["/about"] <= 12
+    assert times["/end"] == 1
+
+
+def test_a_site_that_is_forbidden_from_the_start_ends_as_before(crawl: Crawl, serve: Serve) -> None:
+    server = serve(Wall(FORBIDDEN, 0))
+    crawl.add([server.url()])
+    run_whole(crawl)
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.requests) == (EndReason.HTTP_ERROR, 1)
+
+
+def test_a_list_that_ends_in_the_midst_of_a_row(crawl: Crawl, serve: Serve) -> None:
+    """The last five are refused: by the site, so that they are asked for again, or because they are for members."""
+    last = set(PATHS[-5:])
+    server = serve(Wall(FORBIDDEN, len(PAGES) - 5, 8))
+    own = serve(lambda visit: give(visit, PAGES | dict.fromkeys(last, FORBIDDEN)))
+    crawl.add([server.url(), own.url()])
+    run_whole(crawl, max_pushbacks=9)
+    ends = [crawl.seed(one.url()) for one in (server, own)]
+    assert [(seed.end_reason, seed.counts.http_errors) for seed in ends] == [
+        (EndReason.COMPLETED, 0),
+        (EndReason.COMPLETED, 5),
+    ]
+
+
+def give(visit: Visit, replies: dict[str, bytes]) -> None:
+    while head := visit.request():
+        visit.send(replies.get(path_of(head), NOT_FOUND))
+
+
+def test_a_limit_without_retry_after_is_met_a_few_times(crawl: Crawl, serve: Serve) -> None:
+    """A bucket of tokens that are counted, not timed: each answer of 429 fills it, and each page takes one."""
+    left = [10]
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            left[0] -= 1
+            if left[0] < 0 and path != "/robots.txt":
+                left[0] = 10
+                visit.send(answer(b"slow down", "429 Too Many"))
+            else:
+                visit.send(PAGES.get(path, NOT_FOUND))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    run_whole(crawl)
+    assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
+    assert all_pages(crawl, server)

@@ -1,0 +1,103 @@
+"""When a row of refusals is held to be the site's, and which pause is kept after a refusal."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from scrawler.core.party.pace import Pace
+from scrawler.core.party.refusals import Refusals, Says, is_refusal
+from scrawler.fetch.downloader import Request, Response
+from scrawler.model.results import Result
+
+WALL = b"<title>Just a moment...</title>" + b"<p>Checking your browser. " * 100
+
+
+def answer(body: bytes, status: int = 200, path: str = "/a", **headers: str) -> Response:
+    request = Request(f"http://a.org{path}", "127.0.0.1")
+    result = Result.FETCHED if status < 300 else Result.HTTP_ERROR
+    return Response(request, result, status, headers=headers, body=body)
+
+
+def read_all(bodies: list[bytes], was: list[bytes] | None = None) -> list[Says]:
+    refusals = Refusals()
+    refusals.take_good(answer(b"<p>a page of its own"), None)
+    known = was or [None] * len(bodies)
+    return [refusals.read(answer(body), True, old) for body, old in zip(bodies, known, strict=True)]
+
+
+@pytest.mark.parametrize(("status", "refuses"), [(401, 1), (403, 1), (418, 1), (451, 1), (999, 1), (404, 0), (500, 0)])
+def test_a_status_refuses_that_is_not_about_the_url(status: int, refuses: int) -> None:
+    assert is_refusal(status) == bool(refuses)
+
+
+def test_one_page_under_many_urls_is_a_refusal_from_the_second_on() -> None:
+    assert read_all([WALL] * 3) == [Says.WELL, Says.REFUSES, Says.REFUSES]
+
+
+def test_a_wall_that_names_the_request_in_each_answer_is_one_page() -> None:
+    rays = [WALL + b"<code>%016x</code>" % (7 + number) for number in range(5)]
+    assert read_all(rays)[2:] == [Says.REFUSES] * 3
+    assert read_all([gzip.compress(WALL, mtime=0)] * 3)[1:] == [Says.REFUSES] * 2
+
+
+def test_pages_that_differ_in_a_number_are_not_one_page() -> None:
+    assert read_all([b"<p>page %d of 300" % number for number in range(100, 120)]) == [Says.WELL] * 20
+
+
+def test_one_page_is_no_refusal_where_all_urls_had_it_before() -> None:
+    same = [b"1" * 20] * 4
+    own = [bytes([number]) * 20 for number in range(4)]
+    assert read_all([WALL] * 4, same) == [Says.WELL] * 4
+    assert read_all([WALL] * 4, own)[1:] == [Says.REFUSES] * 3
+
+
+def test_a_good_page_tells_who_is_refused() -> None:
+    refusals = Refusals()
+    good = answer(b"<p>a page of its own", path="/good")
+    refusals.take_good(good, None)
+    for path in "/1", "/2", "/3":
+        refusals.read(answer(WALL, path=path), True, None)
+    assert refusals.good == good.request.url
+    assert not refusals.still_refuses(good)
+    assert not refusals.still_refuses(answer(b"<p>it has changed meanwhile"))
+    assert refusals.still_refuses(answer(WALL, path="/good"))
+    assert refusals.still_refuses(answer(b"", 403))
+    assert not refusals.still_refuses(answer(b"", 404))
+
+
+def test_refusals_are_believed_for_longer_each_time() -> None:
+    refusals, believed = Refusals(), []
+    for _ in range(4):
+        refusals.believe()
+        believed.append(next(number for number in range(1_000) if not refusals.is_believed()))
+    assert believed == [16, 32, 64, 64]
+
+
+def test_the_pause_that_worked_is_kept_and_shortened() -> None:
+    """A host that takes a request every half a second refuses few of a thousand, once the pause is found."""
+    pace, refused, pauses = Pace(), 0, []
+    for number in range(1_000):
+        pauses.append(pace.pause)
+        if pace.pause < 0.5 and not pace.rest and number:
+            refused += 1
+            pace.refuse(10.0, 0.0, doubtful=False)
+        else:
+            pace.serve()
+    assert refused <= 15
+    assert max(pauses[100:]) <= 1.0
+
+
+def test_a_fault_of_single_pages_slows_a_site_down_but_little() -> None:
+    """Every twentieth page answers 503, at whatever pace."""
+    pace, waited = Pace(), 0.0
+    for number in range(2_000):
+        waited += max(1.0, pace.pause)
+        if number % 20 == 0:
+            pace.refuse(10.0, 1.0, doubtful=True)
+        else:
+            pace.serve()
+            if pace.is_over(1.0):
+                pace = Pace()
+    assert waited < 1.5 * 2_000
