@@ -11,6 +11,8 @@ has in work are touched.
 from __future__ import annotations
 
 import json
+import re
+from base64 import b32decode
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -55,6 +57,14 @@ _PASSING: ColumnElement[bool] = and_(
     ),
     or_(page.c.depth > 0, page.c.lane_seed == page.c.seed_id),  # another seed's own URL is listed by that one
 )
+# Statuses of a site that refuses all, given to URLs before that was known: they may be the pages' own.
+_REFUSED: ColumnElement[bool] = and_(
+    page.c.result == Result.HTTP_ERROR.value,
+    page.c.status.between(400, 499) | (page.c.status >= 600),
+    page.c.status.not_in([404, 410]),
+    or_(page.c.depth > 0, page.c.lane_seed == page.c.seed_id),
+)
+_SHA1 = re.compile(r"sha1:([A-Z2-7]{32})")
 _TO_GO = (
     page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.position, page.c.result, page.c.digest,
     page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
@@ -105,7 +115,19 @@ class Retries:
         """Return which pages of seeds that ended for a reason are to be fetched again."""
         if reason is EndReason.MAX_DEPTH:
             return self._deepest([row.id for row in seeds])
+        if reason is EndReason.PUSHED_BACK:
+            return or_(_PASSING, _REFUSED, *self._walls([row.id for row in seeds]))
         return false() if reason in LIMITS else _PASSING
+
+    def _walls(self, seeds: Sequence[int]) -> list[ColumnElement[bool]]:
+        """Return which pages were the one that seeds had for all URLs in the end, which their details name."""
+        named = select(seed.c.id, seed.c.end_detail).where(seed.c.id.in_(seeds), seed.c.end_detail.like("%sha1:%"))
+        found = [(row.id, _SHA1.search(row.end_detail)) for row in self._database.rows(named)]
+        return [
+            and_(page.c.seed_id == one, page.c.result == Result.FETCHED.value, page.c.digest == b32decode(sha1[1]))
+            for one, sha1 in found
+            if sha1 is not None
+        ]
 
     def _deepest(self, seeds: Sequence[int]) -> ColumnElement[bool]:
         """Return which pages are the deepest of their seeds as they are now: a condition on rows, by their depth."""

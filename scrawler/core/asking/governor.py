@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
+from scrawler.archive.record import base32, digest
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
@@ -17,6 +18,7 @@ from scrawler.core.party.refusals import ROW, SHORT_ROW, Refusals, Says
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.fetch.downloader import Request, Response
+from scrawler.model.results import Result
 from scrawler.units import counted
 
 
@@ -175,7 +177,9 @@ class Governor:
 
 def _problem(site: SiteContext, refusals: Refusals, response: Response) -> str:
     """Say in words why a site is taken for one that refuses."""
-    if site.held:
+    if site.held and site.held[-1].result is Result.FETCHED:
+        refusals.problem += f" (sha1:{base32(digest(site.held[-1].body))})"
+    elif site.held:
         refusals.problem += f" ({counted(len(site.held), 'time')} in a row)"
     what = refusals.problem or f"HTTP status {response.status}"
     return f"{what}, and for {response.request.url} as well, which was a page before"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.app import retry_seeds
+from scrawler.app import begin_again, retry_seeds
 from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, asked, end_details, page, run_whole
@@ -82,7 +82,12 @@ def test_one_page_for_all_urls_is_a_refusal(crawl: Crawl, serve: Serve) -> None:
     run_whole(crawl)
     assert crawl.seed(server.url()).end_reason is EndReason.PUSHED_BACK
     assert wall.seen <= 60
-    assert end_details(crawl)[server.url()].startswith("one page for all URLs")
+    assert end_details(crawl)[server.url()].startswith("one page for all URLs (sha1:")
+    wall.after = 1_000
+    retry_seeds(crawl.settings(), {EndReason.PUSHED_BACK}, threading.Event())
+    run_whole(crawl)
+    assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
+    assert all_pages(crawl, server)
 
 
 def test_a_folder_for_members_is_no_refusal(crawl: Crawl, serve: Serve) -> None:
@@ -136,6 +141,22 @@ def test_a_list_that_ends_in_the_midst_of_a_row(crawl: Crawl, serve: Serve) -> N
 def give(visit: Visit, replies: dict[str, bytes]) -> None:
     while head := visit.request():
         visit.send(replies.get(path_of(head), NOT_FOUND))
+
+
+@pytest.mark.parametrize("reply", [FORBIDDEN, WALL], ids=["403", "wall"])
+def test_a_round_in_which_a_site_refuses_changes_nothing_of_its_pages(crawl: Crawl, serve: Serve, reply: bytes) -> None:
+    """It refuses from the first request of its second round on."""
+    wall = Wall(reply, 1_000)
+    server = serve(wall)
+    crawl.add([server.url()])
+    run_whole(crawl)
+    wall.after = wall.seen
+    begin_again(crawl.settings(), (), 0.0, threading.Event())
+    crawl.run()
+    assert crawl.seed(server.url()).end_reason is EndReason.PUSHED_BACK
+    visited = [row for row in crawl.pages() if row.visit]
+    assert len(visited) <= 2
+    assert wall.seen - wall.after <= 20
 
 
 def test_a_limit_without_retry_after_is_met_a_few_times(crawl: Crawl, serve: Serve) -> None:
