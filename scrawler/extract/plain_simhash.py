@@ -138,7 +138,7 @@ def _hashes(page: bytes, is_xml: bool) -> Iterator[int]:
                     return
         elif images < MOST_IMAGES and (address := _address(source)):
             images += 1
-            yield _image_hash(address)
+            yield image_hash(address)
 
 
 def _texts(page: bytes, is_xml: bool) -> Iterator[tuple[str, bytes]]:
@@ -203,7 +203,8 @@ def _address(source: bytes) -> bytes:
     return b""
 
 
-def _image_hash(address: bytes) -> int:
+def image_hash(address: bytes) -> int:
+    """Return the hash of an image's address."""
     return _mixed(_folded(address, _ALL ^ len(address))) & ~1 or 2
 
 

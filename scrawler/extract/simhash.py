@@ -58,6 +58,16 @@ def is_number(word: int) -> bool:
     return bool(word & 1)
 
 
+def picture_hash(address: bytes) -> int:
+    """Return the hash by which an image stands among the words of its page."""
+    return plain_simhash.image_hash(address.partition(b"?")[0])
+
+
+def mark_of(thing: bytes) -> int:
+    """Return a hash of something that is no word, but is remembered with words."""
+    return picture_hash(thing) ^ 1
+
+
 class Vocabulary:
     """Words that were met: a Bloom filter, which takes about so many of them before it knows too much."""
 

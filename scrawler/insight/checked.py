@@ -11,7 +11,7 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 
-_WHOLE = frozenset((EndReason.COMPLETED, EndReason.COVERED))
+_WHOLE = frozenset((EndReason.COMPLETED, EndReason.COVERED, EndReason.ENDLESS))
 _LIMITS = frozenset((EndReason.MAX_DEPTH, EndReason.MAX_PAGES, EndReason.MAX_BYTES, EndReason.MAX_TIME))
 _BROKEN = frozenset((EndReason.HTTP_ERROR, EndReason.NO_ADDRESS))  # the seed's own URL is listed as broken
 

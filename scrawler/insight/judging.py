@@ -139,7 +139,7 @@ def _missed_fact(view: SeedView, settings: Settings) -> Fact | None:
         depth = settings.max_depth
         lines.append(f"left out below depth {depth} of seed {seed.url}: {counted(deep, 'link')}; it may be among them")
     reason = seed.end_reason
-    if reason not in (None, EndReason.COMPLETED, EndReason.MAX_DEPTH):
+    if reason not in (None, EndReason.COMPLETED, EndReason.MAX_DEPTH, EndReason.ENDLESS):
         lines.append(f"seed {seed.url} ended as {reason}: pages that link to it may not have been fetched")
     values = {"seed": seed.url, "left_out": deep, "end_reason": reason and reason.value}
     return Fact("missed", tuple(lines), values) if lines else None

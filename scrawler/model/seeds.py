@@ -28,6 +28,7 @@ class EndReason(StrEnum):
     COMPLETED = "completed"  # every listed URL has its final result
     COVERED = "covered"  # its URL was fetched already for another seed of the site
     MAX_DEPTH = "max-depth"  # all is fetched, but links below the depth limit were left out
+    ENDLESS = "endless"  # its pages led to made-up ones without an end, which were left out; all else is fetched
     MAX_PAGES = "max-pages"
     MAX_BYTES = "max-bytes"
     MAX_TIME = "max-time"

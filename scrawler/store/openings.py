@@ -15,6 +15,7 @@ GO_ON = frozenset(
     {
         EndReason.COMPLETED.value,
         EndReason.MAX_DEPTH.value,
+        EndReason.ENDLESS.value,
         EndReason.HTTP_ERROR.value,
         EndReason.UNWANTED_TYPE.value,
         EndReason.ROBOTS_DENIED.value,

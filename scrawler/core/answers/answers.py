@@ -109,7 +109,7 @@ class AnswerHandler:
             # How many answers to queries there are is bounded elsewhere: they do not count for their patterns.
             and (party.searches is None or not party.searches.term_of(flight.entry.url))
         ):
-            row, source = _note(party.traps, row, links, reading.is_copy)
+            row, source = _note(party.traps, row, links, reading.is_copy, flight.entry.referrer)
         if party.policy is not None and links is not None:
             row = row._replace(simhash=links.simhash)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
@@ -250,6 +250,8 @@ class AnswerHandler:
         What its X-Robots-Tag says is no matter: it speaks of the links of a page, and here is none.
         """
         party, entry = flight.party, flight.entry
+        if party.traps is not None and entry.referrer:
+            party.traps.pass_on(row.url_hash, entry.referrer)
         location = location_of(response)
         if target := redirect_target(party.analyzer, entry.url, location):
             party.add_relation(row.url_hash, "redirect", target)
@@ -300,7 +302,7 @@ class AnswerHandler:
 
 
 def _note(
-    traps: PartyTraps, row: PageRow, links: PageLinks | None, is_copy: bool | None
+    traps: PartyTraps, row: PageRow, links: PageLinks | None, is_copy: bool | None, referrer: bytes
 ) -> tuple[PageRow, LinkClass | None]:
     """Count a fetched page for its patterns; return its row with what its text came to, and whose its links are.
 
@@ -309,7 +311,8 @@ def _note(
     text = links.fingerprint if links is not None else None
     # What an earlier crawl has archived is as new to this one as it was to that.
     exact = bool(row.revisit) and not row.flags & PageFlag.EARLIER if is_copy is None else is_copy
-    noted = traps.note(row.url, exact, links.hrefs if links is not None else (), text)
+    hrefs, page = ((), b"") if links is None else (links.hrefs, links.page)
+    noted = traps.note(row.url, exact, hrefs, text, page, row.url_hash, referrer)
     if text is not None:
         flags = row.flags | PageFlag.NEAR_DUPLICATE if noted.near else row.flags
         row = row._replace(simhash=text.simhash, flags=flags)

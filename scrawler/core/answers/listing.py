@@ -100,6 +100,8 @@ class UrlLister:
         """List internal URLs that stand in a sitemap."""
         counts = flight.party.counts
         before = counts.listed
+        if flight.party.traps is not None:
+            flight.party.traps.owners_list(flight.party.finder)
         self.list_internal(flight.site, flight.party, urls, SITEMAP_DEPTH)
         counts.sitemap_urls += counts.listed - before
 
@@ -195,7 +197,10 @@ class UrlLister:
         """
         is_page = role is not EntryRole.ASSET
         deepest = (site.own_rules or self._rules).limits.max_depth - party.seed.base_depth
+        traps = party.traps if is_page and depth > 0 else None
         if is_page and depth > deepest:  # before the filter: a shorter path may still lead there
+            if traps is not None and traps.picking:
+                traps.at_deepest(party.finder)
             left_out = [url for url in urls if url not in site.seen]
             if left_out:
                 party.verdicts[Verdict.DEPTH] += len(left_out)
@@ -204,10 +209,13 @@ class UrlLister:
                 )
             return
         urls = self.wanted(site, party, urls, depth, site.seen)
-        if party.traps is not None and party.traps.capping and depth > 0 and is_page:
-            urls = _past_traps(site, party, party.traps, urls, source)
+        if traps is not None and traps.capping:
+            urls = _past_traps(site, party, traps, urls, source)
         try:
-            if pushed:
+            if traps is not None and traps.picking and (first := traps.pick(urls, site.seen, party.finder, listed)):
+                party.list_pushed(site.seen, [first], depth)
+                new = [first, *party.list_new(site.seen, urls, depth, role)]
+            elif pushed:
                 new = party.list_pushed(site.seen, urls, depth)
             elif self._topic is None or depth == 0 or role is not EntryRole.PAGE:
                 new = party.list_new(site.seen, urls, depth, role)
@@ -217,9 +225,10 @@ class UrlLister:
         except SeenFullError:
             party.leave(EndReason.SEEN_MEMORY)
             return
-        party.verdicts[Verdict.SEEN] += listed + len(urls) - len(new)
-        if new and source is not None and party.traps is not None:
-            party.traps.listed(new, source)
+        known = listed + len(urls) - len(new)
+        party.verdicts[Verdict.SEEN] += known
+        if new and traps is not None:
+            traps.listed(new, known, source, party.finder, party.rejections.page)
 
     def _note_relevance(self, flight: PageFlight, links: PageLinks | None, redirects: bool) -> None:
         """Note what a page says of the topic; where a URL redirects, its target promises what it has promised."""
@@ -266,7 +275,7 @@ def _past_traps(
     site: SiteContext, party: SeedContext, traps: PartyTraps, urls: list[str], source: LinkClass | None
 ) -> list[str]:
     """Return the URLs that no trap holds; count the others."""
-    kept = traps.to_list(urls, site.seen, source)
+    kept = traps.to_list(urls, site.seen, source, party.finder)
     if len(kept) < len(urls):
         party.verdicts[Verdict.TRAP] += len(urls) - len(kept)
         if party.rejections.wants(Verdict.TRAP):

@@ -175,7 +175,8 @@ class AnswerReader:
             return None, None, self._flags(flight, response, ALL_ALLOWED), media_type
         cut = response.result is not Result.FETCHED and is_cut_page(response)
         traps = None if cut else flight.party.traps  # half a text is like no other
-        read_text = None if traps is None else partial(traps.read_text, flight.entry.url)
+        entry = flight.entry
+        read_text = None if traps is None else partial(traps.read_text, entry.url, referrer=entry.referrer)
         if flight.party.searches is not None and flight.entry.role is EntryRole.PAGE:
             read_text = partial(_read_searches, flight.entry.url, read_text)
         if self._reads_marks:

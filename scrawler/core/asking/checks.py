@@ -102,7 +102,7 @@ class Checks:
         if traps is None or not traps.capping or not _may_be_trapped(choice):
             return None
         try:
-            trap = traps.refusal(url)
+            trap = traps.refusal(url, choice.entry.referrer)
         except BaseException as error:
             return self.met(url, error)
         return Refuse(Result.TRAP, trap) if trap else None

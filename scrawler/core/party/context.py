@@ -175,6 +175,8 @@ class SeedContext:
             return
         self.end = why
         self.end_detail = self.end_detail or detail or ("" if self.counts.pages else self.seed_problem)
+        if why is EndReason.ENDLESS and self.traps is not None:
+            self.end_detail = self.traps.endless
         if why is EndReason.COMPLETED and not self.end_detail:
             self.end_detail = end_detail(self.counts, self.verdicts[Verdict.NOFOLLOW])
 

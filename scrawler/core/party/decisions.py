@@ -112,13 +112,17 @@ def header_text(response: Response, name: str) -> str:
         return value
 
 
-def end_reason(counts: SeedCounts, seed_result: Result | None, links_left_out_for_depth: bool) -> EndReason:
+def end_reason(
+    counts: SeedCounts, seed_result: Result | None, links_left_out_for_depth: bool, is_endless: bool = False
+) -> EndReason:
     """Say why a party that has nothing left is done; `seed_result` is that of the seed's own URL, if known.
 
     It is that of a URL that could not be read: one that was cut, and read, does not stand for the party's end.
     """
     if counts.pages == 0 and seed_result is not None and seed_result not in AS_EXPECTED:
         return _SEED_FAILURES.get(seed_result, EndReason.DEAD)
+    if is_endless:  # such a space is below any depth as well
+        return EndReason.ENDLESS
     if links_left_out_for_depth:
         return EndReason.MAX_DEPTH
     return EndReason.COMPLETED

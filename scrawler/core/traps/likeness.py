@@ -21,21 +21,48 @@ machine holds.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import deque
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
 
-from scrawler.extract.simhash import NEAR, Fingerprint, Vocabulary, distance, fingerprint_of, is_number, words_in
+from scrawler.core.traps.says import Says
+from scrawler.extract.simhash import (
+    NEAR,
+    Fingerprint,
+    Vocabulary,
+    distance,
+    fingerprint_of,
+    is_number,
+    mark_of,
+    picture_hash,
+    words_in,
+)
 from scrawler.tuples.classes import NamedTuple
+
+_EMBEDDED: Final = re.compile(
+    rb"<(?:iframe|frame|video|audio|source|embed|object)\b[^>]{0,2000}?\b(?:src|data)\s*=\s*[\"']?\s*([^\"'\s>]+)",
+    re.IGNORECASE,
+)
+_PICTURE: Final = re.compile(rb"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?\s*([^\"'\s>]+)", re.IGNORECASE)
 
 _ALIKE = 8  # bits; of a short page a changed date alone makes more than NEAR differ
 _SHORT = 64  # words of a page below which a few that change leave no simhash alike
-_NEW_NUMBERS = 2  # words with digits that may be new on a page that says nothing new: a date, a counter
+_TABLE = 8  # new numbers on a page that make a table of it
+_NEW_PICTURES = 4  # new pictures on a page that are looked at; with more it is a page of its own
+_MOST_LINKS = 100  # links of a page that are looked at for numbers
+_MOST_EMBEDDED = 50  # films and frames of a page that are looked at
+_FEW = 0.1  # share of new words on a page below which it is as babble may be
+_MANY = 0.8  # ... and above which it is, as well
 _NEW_WORDS_LOOKED_AT = 50  # pages with more new words have something to say
 _REMEMBERED = 64  # simhashes, or skeletons, of pages unlike each other
 _VOCABULARY = 8_192  # words, in 12 KB
 _TRUSTED_AFTER = 8  # pages in a row with something new, after which not each of them is compared any more
 _TRUST = 4  # for so many more of them, one page more is left out between two that are compared
-_RAREST = 32  # so many pages at most are left out between two
+RAREST = 32  # so many pages at most are left out between two
+RAREST_NAMES = 64  # ... among those whose URLs tell nothing
 _WITHOUT_DOUBT = 24  # pages in a row that are taken to have said something new where no skeleton came again
 
 
@@ -43,15 +70,17 @@ class Likeness(NamedTuple):
     """What a comparison came to."""
 
     near: bool  # a near copy: its simhash differs from an earlier one in at most NEAR bits
-    nothing_new: bool  # whether the page is like an earlier one, and all its words are known
+    says: Says
+    few: bool  # whether next to none of its words are new, or next to all, as of babble
 
 
 class TextMemory:
     """Remembers the texts of one group of pages: their skeletons in 1 KB, and once words are read these in 15 KB."""
 
-    __slots__ = ("_new_in_a_row", "_passed", "_skeletons", "_texts", "in_doubt")
+    __slots__ = ("_new_in_a_row", "_passed", "_rarest", "_skeletons", "_texts", "in_doubt")
 
-    def __init__(self) -> None:
+    def __init__(self, rarest: int = RAREST) -> None:
+        self._rarest = rarest
         self._skeletons = array("Q")  # of the newest pages
         self._texts: _Texts | None = None
         self._new_in_a_row = _WITHOUT_DOUBT  # and those after the first page that is compared
@@ -65,7 +94,7 @@ class TextMemory:
         """
         if skeleton is not None and skeleton in self._skeletons:
             return True
-        ever_fewer = min((self._new_in_a_row - _TRUSTED_AFTER) // _TRUST, _RAREST)
+        ever_fewer = min((self._new_in_a_row - _TRUSTED_AFTER) // _TRUST, self._rarest)
         return (self.in_doubt or can_be_capped) and self._passed >= ever_fewer
 
     def count(self, skeleton: int | None, compared: bool, repeats: bool) -> None:
@@ -81,11 +110,11 @@ class TextMemory:
         elif self._texts is not None:
             self._new_in_a_row += 1
 
-    def compare(self, url: str, text: Fingerprint) -> Likeness:
+    def compare(self, url: str, text: Fingerprint, page: bytes, hrefs: Sequence[str]) -> Likeness:
         """Compare a page with those before it, and remember it."""
         if self._texts is None:
             self._texts = _Texts()
-        return self._texts.compare(url, text)
+        return self._texts.compare(url, text, page, hrefs)
 
     def _meet(self, skeleton: int) -> bool:
         """Tell whether a skeleton was met; remember it."""
@@ -106,16 +135,19 @@ class _Texts:
         self._short: deque[int] = deque(maxlen=_REMEMBERED)
         self._vocabulary = Vocabulary(_VOCABULARY)
 
-    def compare(self, url: str, text: Fingerprint) -> Likeness:
+    def compare(self, url: str, text: Fingerprint, page: bytes, hrefs: Sequence[str]) -> Likeness:
         """Compare a page with those before it, and remember it."""
         nearest = min((distance(text.simhash, known) for known in self._hashes), default=64)
         alike = nearest <= _ALIKE or (text.size < _SHORT and self._met_but_for_numbers(url, text.words))
-        nothing_new = alike and not self._says_more(url, text.words)
+        new = self._vocabulary.unknown(text.words, text.size)
+        says = self._says(url, new, page, hrefs)
+        if says is Says.NOTHING and not alike:
+            says = Says.LITTLE
         if nearest > _ALIKE:
             self._hashes.append(text.simhash)
-        if not nothing_new:
+        if new:
             self._learn(text)
-        return Likeness(nearest <= NEAR, nothing_new)
+        return Likeness(nearest <= NEAR, says, not _FEW * text.size <= len(new) <= _MANY * text.size)
 
     def _met_but_for_numbers(self, url: str, words: bytes) -> bool:
         """Tell whether a short page had the same words but for numbers, and for what stands in its URL; remember it."""
@@ -126,15 +158,30 @@ class _Texts:
             self._short.append(key)
         return met
 
-    def _says_more(self, url: str, words: bytes) -> bool:
-        """Tell whether a page has words that none before it had; what stands in its URL may be an echo of that."""
-        new = self._vocabulary.unknown(words, _NEW_WORDS_LOOKED_AT + 1)
+    def _says(self, url: str, new: list[int], page: bytes, hrefs: Sequence[str]) -> Says:
+        """Tell what a page brings that none before it had; what stands in its URL may be an echo of that."""
         if len(new) > _NEW_WORDS_LOOKED_AT:
-            return True
+            return Says.NEW
         echo = _echo(url) if new else frozenset()
         new = [word for word in new if word not in echo]
-        numbers = sum(map(is_number, new))
-        return numbers < len(new) or numbers > _NEW_NUMBERS
+        numbers = [word for word in new if is_number(word)]
+        if len(numbers) < len(new):
+            words = len(new) - len(numbers)
+            return Says.LITTLE if words <= _NEW_PICTURES and _are_pictures(new, page) else Says.NEW
+        if numbers:  # that of the next page is one as well
+            echo = _echo(" ".join(hrefs[:_MOST_LINKS]))
+            numbers = [word for word in numbers if word not in echo]
+        if len(numbers) >= _TABLE:
+            return Says.NUMBERS
+        return Says.LITTLE if numbers or self._embeds_new(page) else Says.NOTHING
+
+    def _embeds_new(self, page: bytes) -> bool:
+        """Tell whether a page shows a film, a frame or a sound that none before it has shown; learn them."""
+        found = array("Q", {mark_of(match[1]) for match in islice(_EMBEDDED.finditer(page), _MOST_EMBEDDED)}).tobytes()
+        if not self._vocabulary.unknown(found, 1):
+            return False
+        self._vocabulary.learn(found)
+        return True
 
     def _learn(self, text: Fingerprint) -> None:
         if text.size > _VOCABULARY:
@@ -143,6 +190,12 @@ class _Texts:
         if self._vocabulary.count > _VOCABULARY:  # fuller, it would know words that it has never met
             self._vocabulary.clear()
             self._vocabulary.learn(text.words)
+
+
+def _are_pictures(new: list[int], page: bytes) -> bool:
+    """Tell whether all that is new on a page and no number is a picture."""
+    shown = {picture_hash(match[1]) for match in _PICTURE.finditer(page)}
+    return all(word in shown for word in new if not is_number(word))
 
 
 def _echo(url: str) -> frozenset[int]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from scrawler.core.traps.says import Says
 from scrawler.model.rows import PatternRow
 
 _FEW = 5  # fetched pages below which a pattern is not worth a row
+# What a page of a pattern takes of the allowance that its pattern has for pages without a new word.
+_LITTLE = 8
+_NUMBERS = 1  # a table of numbers is more than one number
 
 
 class Yield:
@@ -14,6 +18,7 @@ class Yield:
         "_bits",
         "_held",
         "_mask",
+        "_spent",
         "changed",
         "evidence",
         "exact",
@@ -36,6 +41,7 @@ class Yield:
         self._mask = (1 << window) - 1
         self._bits = 0  # a bit a fetch, 1 if it brought something new; the newest fetch is the lowest bit
         self._held = 0  # how many of the bits stand for a fetch
+        self._spent = 0  # of the allowance for pages that say little
         if row is not None:
             self._continue(row, window)
 
@@ -60,14 +66,24 @@ class Yield:
         """Share of new pages in the window; 1 for an empty one."""
         return self._bits.bit_count() / self._held if self._held else 1.0
 
-    def note(self, exact: bool, near: bool) -> None:
-        """Count a fetched page."""
+    def count(self, exact: bool, near: bool) -> None:
+        """Count a fetched page, whatever follows of it."""
         self.fetched += 1
         self.exact += exact
         self.near += near and not exact
-        self._bits = (self._bits << 1 | (not (exact or near))) & self._mask
-        self._held = min(self._held + 1, self._mask.bit_length())
         self.changed = True
+
+    def weigh(self, is_new: bool) -> None:
+        """Let a page count for or against a cap."""
+        self._bits = (self._bits << 1 | is_new) & self._mask
+        self._held = min(self._held + 1, self._mask.bit_length())
+
+    def allows(self, says: Says, allowance: int) -> bool:
+        """Tell whether a page counts as new; those that say little do so for as many pages as `allowance`."""
+        if says is Says.NEW or says is Says.NOTHING:
+            return says is Says.NEW
+        self._spent += _NUMBERS if says is Says.NUMBERS else _LITTLE
+        return self._spent <= allowance * _LITTLE
 
     def refuse(self) -> None:
         """Count a URL that is not asked for, or not listed."""
@@ -79,6 +95,12 @@ class Yield:
         yielded = f"{self.fetched} fetched, {self.exact} exact and {self.near} near duplicates"
         new = f"{self._bits.bit_count() or 'none'} of the last {self._held} said something new"
         self.evidence = f"{self.pattern}: {yielded}; {new}"
+        self.changed = True
+
+    def cap_as(self, evidence: str, pages: int) -> None:
+        """Let no more of it be fetched for another reason than its window, after so many pages."""
+        self.fetched = max(self.fetched, pages, _FEW)
+        self.evidence = f"{self.pattern}: {evidence}"
         self.changed = True
 
     def row(self, seed_id: int) -> PatternRow | None:

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 MAX_PAGES = 500
 ENDLESS = {"max_depth": 1_000, "max_pages": MAX_PAGES, "threads": 2}  # no trap is left for its depth
 SHAPELESS = {"max_segments": 1_000, "max_repeats": 100, "normalise": ""}  # nor for the shape of its URLs
-# Pages that each trap may cost: a pattern is capped after about 60 of them, one of many queries after about 10.
+# Pages that each trap may cost: a pattern is capped after about 60 of them, beside a dozen that a list names; one of
+# many queries after about 10.
 COST = {
-    "calendar": 80, "shop": 350, "session": 80, "maze": 80, "soft-404": 80, "soft-404-echo": 80, "mirror": 400,
+    "calendar": 80, "shop": 350, "session": 90, "maze": 90, "soft-404": 80, "soft-404-echo": 80, "mirror": 400,
     "relative": 80,
 }  # fmt: skip
 

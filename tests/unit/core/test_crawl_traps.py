@@ -118,7 +118,7 @@ def test_links_that_lead_to_their_like_are_capped_and_those_of_frames_are_not() 
         source = traps.note(url, asked > 1, links).source
         listed = traps.to_list([url + link for link in links], seen, source)  # type: ignore[arg-type]
         if source is not None:
-            traps.listed(listed, source)
+            traps.listed(listed, source=source)
         waiting += listed
     assert 50 <= asked <= 60
     traps = party()
@@ -128,7 +128,7 @@ def test_links_that_lead_to_their_like_are_capped_and_those_of_frames_are_not() 
         below = [folder + "toc.html", folder + "text.html"]
         assert traps.to_list(below, seen, source) == below  # type: ignore[arg-type]
         if source is not None:
-            traps.listed(below, source)
+            traps.listed(below, source=source)
         traps.note(folder + "toc.html", True, ("../x",))
         assert show(traps, folder + "text.html", name)
 
@@ -201,7 +201,7 @@ def walk(traps: PartyTraps, home: str, page: Callable[[str], bytes | None]) -> i
         assert traps.to_list(internal, seen, source) == internal  # type: ignore[arg-type]
         new = [link for link in internal if link not in seen]
         if source is not None:
-            traps.listed(new, source)
+            traps.listed(new, source=source)
         seen.update(new)
         waiting += new
     assert not any(row.evidence for row in traps.take_rows())
@@ -243,7 +243,7 @@ def test_what_it_remembers_of_long_urls_is_small() -> None:
         source = traps.note(f"http://h/{'ab'[number % 2]}/", False, hrefs).source
     assert source is not None
     tracemalloc.start()
-    traps.listed((f"http://h/{number}/{'x' * 2_000}/" for number in range(4_000)), source)
+    traps.listed([f"http://h/{number}/{'x' * 2_000}/" for number in range(4_000)], source=source)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < 1_000_000

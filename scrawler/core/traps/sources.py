@@ -1,0 +1,99 @@
+"""Where URLs were found: what is to be known of a page when its links are judged.
+
+A list is finite: all that it names is known at once. So what a sitemap names, or a page among ten or more of their
+kind, is held by no trap, whatever the pages say; unless the page is of that kind itself, or was made by pages that say
+nothing new. A trap makes its own URLs, generation after generation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from scrawler.core.traps.says import Says
+from scrawler.tuples.classes import dataclass
+from scrawler.urls.patterns import patterns_of
+
+_LIST: Final = 10  # URLs of one kind that make a page a list of them
+_SOURCES: Final = 4_096  # pages that a party remembers: 1 MB, of a party that has so many with links of interest
+
+
+@dataclass(slots=True, eq=False)
+class Source:
+    """A page, and what it leads to."""
+
+    key: bytes  # hash of its URL
+    url: str
+    own: str = ""  # its pattern; empty: nothing of its URL was folded
+    group: str = ""  # its kind: all queries of its path, or its own pattern
+    says: Says = Says.NEW
+    found: bool = True  # whether a page led to it; none did to the seed's own
+    from_list: bool = False  # whether a list named it
+    grown: bool = False  # whether it is of the kind of the page that led to it, or was made by such a page
+    nothing: int = 0  # generations of pages that said nothing new, up to this one
+    open: int = 0  # generations of pages that led to new URLs alone, up to this one
+    known: int = 0  # its links to what was listed before
+    root: bytes = b""  # the page with which these generations began
+    names_all: bool = False  # whether it is a list of the site's owner
+    lists: tuple[str, ...] = ()  # kinds of which it names so many that it is a list of them
+    waits: bool = False  # whether what it leads to has still to show what the page is worth
+    judged: bool = False  # whether some of that has shown it to be worth nothing
+    dull: int = 0  # pages to which it led that had nothing new to say, and led on
+    bright: bool = False  # whether it led to one that said something new
+    few: bool = False  # whether next to none of its words are new, or next to all
+
+    @property
+    def makes(self) -> bool:
+        """Whether what it leads to is made by it, whatever kind that is of."""
+        return self.says is Says.NOTHING and (self.grown or self.nothing > 1)
+
+    def names(self, group: str) -> bool:
+        """Whether URLs of a kind on this page are finite."""
+        return self.names_all or (group in self.lists and self.may_list(group))
+
+    def may_list(self, group: str) -> bool:
+        """Whether the page is a list of a kind, if it only has enough of it."""
+        return (group != self.group or not group) and not self.makes
+
+    def note_new(self, urls: Sequence[str]) -> None:
+        """Note which URLs it was the first to name."""
+        if len(urls) >= _LIST:
+            counts = Counter(map(kind_of, urls))
+            self.lists += tuple(group for group, count in counts.items() if count >= _LIST)
+
+
+class Sources:
+    """The newest pages whose links are of interest, lists apart from the others."""
+
+    __slots__ = ("_lists", "_others")
+
+    def __init__(self) -> None:
+        self._lists: dict[bytes, Source] = {}
+        self._others: dict[bytes, Source] = {}
+
+    def get(self, key: bytes) -> Source | None:
+        """Return what is known of a page."""
+        return self._others.get(key) or self._lists.get(key)
+
+    def add(self, source: Source) -> None:
+        """Remember a page."""
+        is_list = source.names_all or bool(source.lists)
+        known = self._lists if is_list else self._others
+        if is_list:
+            self._others.pop(source.key, None)
+        if len(known) >= _SOURCES and source.key not in known:
+            del known[next(iter(known))]
+        known[source.key] = source
+
+    def pass_on(self, key: bytes, referrer: bytes) -> None:
+        """Take what redirects for the page that led to it."""
+        source = self.get(referrer)
+        if source is not None:
+            self._others[key] = source
+
+
+def kind_of(url: str) -> str:
+    """Return the kind of a URL: all queries of its path, or its pattern; empty: it is like no other."""
+    of = patterns_of(url)
+    return of.queries or of.own
