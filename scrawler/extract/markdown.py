@@ -14,10 +14,14 @@ from scrawler.errors import SettingsError
 from scrawler.extract.beginning import beginning
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
+from scrawler.extract.shown import shown
 from scrawler.extract.sniff import HTML_TYPES
 from scrawler.extract.visible import visible_text
 from scrawler.mime import media_type
 
+# Signs of formulas that would be escaped, and mean nothing within a line; they are kept by characters of private use.
+_KEPT = {ord(sign): chr(0xF500 + ord(sign)) for sign in "=+-"}
+_KEPT_BACK = {ord(kept): chr(sign) for sign, kept in _KEPT.items()}
 _UNSEEN = ["svg", "math", "noscript", "template", "datalist"]
 
 
@@ -42,8 +46,8 @@ def markdown_text(body: bytes, content_type: str, kind: str, url: str) -> str | 
         exclude_selectors=_UNSEEN,
         extract_metadata=False,
     )
-    text: str = maker.convert(page.decode("utf-8", "replace"), options).content
-    return text.strip("\n")
+    text: str = maker.convert(shown(page, _KEPT).decode("utf-8", "replace"), options).content
+    return text.translate(_KEPT_BACK).strip("\n")
 
 
 def _maker() -> Any:

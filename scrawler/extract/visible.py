@@ -1,7 +1,7 @@
 """The text of a page as a reader sees it, line by line; for people, not for the crawl.
 
 What stands in one paragraph, cell or heading is one line, whatever is marked in it; what only programs read (scripts,
-styles, templates) is left out, as is the head.
+styles, templates) is left out, as is the head, and what is hidden (see `shown`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
+from scrawler.extract.shown import shown
 from scrawler.extract.xml_text import xml_text
 from scrawler.mime import media_type
 
@@ -40,7 +41,7 @@ def visible_text(body: bytes, content_type: str, kind: str) -> str | None:
     kind = kind or media_type(content_type).essence
     if kind in _HTML or not kind:
         page, _ = to_utf8(body, content_type)
-        return _of_tags(page) if is_hazardous(page) else "\n".join(_lines(page))
+        return _of_tags(page) if is_hazardous(page) else "\n".join(_lines(shown(page)))
     if _IS_XML.match(kind):
         return xml_text(body, content_type)[0]
     if _IS_TEXT.match(kind):

@@ -18,6 +18,7 @@ from scrawler.errors import RecordsLostError, SettingsError
 from scrawler.extract.beginning import beginning
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
+from scrawler.extract.shown import shown
 from scrawler.extract.simhash import distance, fingerprint_of
 from scrawler.extract.title import collapsed
 from scrawler.insight.contents import PageReader
@@ -160,7 +161,7 @@ def text_reader() -> Callable[[bytes], _Text | None]:
         page = b"".join(_TOKEN.split(page))  # what is within them stays
         if is_hazardous(page):
             return None
-        tree = tree_of(page.decode("utf-8", "replace"))
+        tree = tree_of(shown(page).decode("utf-8", "replace"))
         title, main = title_of_tree(tree), _main_of(tree)
         if main is not None and main.query_selector(_DOUBTFUL) is None:
             text = extract(_only(tree, main), main_content=False, **_AS_TEXT).strip()  # a quarter of the time, no guess
