@@ -53,7 +53,7 @@ class Page:
         self.detail = row.detail  # where a redirect leads, or what went wrong
         self.flags = PageFlag(row.flags)
         self.visit = row.visit  # 0: the first to this URL
-        self.changes = kinds_of(row.flags)  # what this visit has found: new, changed, gone, back, moved
+        self.changes = kinds_of(row.flags)  # what this visit has found: new, changed, failing, gone, back, moved
         self.warc_file = row.warc_file  # name of the file with its record; empty: nothing was archived
         self.warc_offset = row.warc_offset  # in bytes
         self.warc_length = row.warc_length  # in bytes, of the gzip member

@@ -44,7 +44,7 @@ class VisitedCrawl(OpenedCrawl):
         """Yield what visits have found since a time, in their order.
 
         `since` is a time (without a zone it is UTC), a date as text, or how long ago: a timedelta, or "7d". `kind` is
-        new, changed, gone, back or moved, or several of them. Raises SettingsError for what is none of these,
+        new, changed, failing, gone, back or moved, or several of them. Raises SettingsError for what is none of these,
         InputError where there is no such seed.
         """
         kinds = kinds_of([kind] if isinstance(kind, str) else kind)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
 from scrawler.assembly.visit_shares import VisitShares, Weight, all_alike
+from scrawler.core.answers.prints import print_of
 from scrawler.core.party.entries import encode, stored_entry
 from scrawler.core.records.records import place_of
 from scrawler.core.rules import HostRules
@@ -55,7 +56,10 @@ def make_revisits(
     def wishes(key: str) -> Wishes:
         return (hosts.of_site(key) or hosts.shared).revisit_wishes
 
-    archive = ArchivedHeaders(settings, written_to)
+    def compares_text(url: str) -> bool:
+        return (hosts.of_site(site_key(url, scope)) or hosts.shared).revisit_change == "text"
+
+    archive = ArchivedHeaders(settings, written_to, compares_text)
     return Revisits(
         database, _packed, REVISIT.number, lambda url: site_key(url, scope), wishes, archive.of_pages, stopping,
         settings.revisit_budget, weight,
@@ -69,25 +73,42 @@ def _packed(entries: Sequence[tuple[str, int, int, bytes]]) -> bytes:
 class ArchivedHeaders:
     """Reads of records on this host by what a server can be asked whether they are still as they were."""
 
-    def __init__(self, settings: Settings, written_to: Callable[[], Mapping[str, Path]]) -> None:
-        """`written_to` has the folder of each machine by the prefix of its files; it is asked once."""
+    def __init__(
+        self,
+        settings: Settings,
+        written_to: Callable[[], Mapping[str, Path]],
+        compares_text: Callable[[str], bool] = lambda url: False,
+    ) -> None:
+        """`written_to` has the folder of each machine by the prefix of its files; it is asked once.
+
+        `compares_text` tells of a URL whether its visits are compared by the text of its page.
+        """
         self._settings = settings
+        self._compares_text = compares_text
         self._written_to = written_to
         self._folders: Mapping[str, Path] | None = None
 
     def of_pages(self, pages: Sequence[PageRow]) -> Iterator[Archived]:
-        """Yield of each page ETag, Last-Modified, the record to which its revisit refers, and the simhash of its text.
+        """Yield what the archive has of each page.
 
-        What cannot be read says nothing: such a page is asked for as a whole.
+        What cannot be read says nothing: such a page is asked for as a whole. Of a page whose record refers to another
+        one for its payload, that of the other one counts, where it is among these.
         """
         found: dict[int, Archived] = {}
+        bodies: dict[bytes, Archived] = {}
         by_place = sorted(range(len(pages)), key=lambda at: (pages[at].warc_file, pages[at].warc_offset))
         with closing(RecordReader()) as reader:
             for at in by_place:
                 if pages[at].warc_file and pages[at].result == Result.FETCHED.value:
                     with suppress(UnwholeRecordError, OSError):
                         found[at] = self._of_page(reader, pages[at])
-        yield from (found.get(at, Archived()) for at in range(len(pages)))
+                        if not pages[at].revisit:
+                            bodies[pages[at].digest] = found[at]
+        for at, page in enumerate(pages):
+            one = found.get(at, Archived())
+            if page.revisit and (same := bodies.get(page.digest)) is not None:
+                one = one._replace(simhash=same.simhash, text_print=same.text_print)
+            yield one
 
     def _of_page(self, reader: RecordReader, page: PageRow) -> Archived:
         largest = max(self._settings.max_body, page.length) + _HEADS
@@ -96,7 +117,17 @@ class ArchivedHeaders:
             return Archived()
         headers = parse_headers(answer.head)
         simhash = self._simhash(page, answer.body, headers) if answer.body else 0
-        return Archived(headers.get("etag", ""), headers.get("last-modified", ""), original_of(answer), simhash)
+        known_by = self._print(page, answer.body, headers) if answer.body else b""
+        etag, last_modified = (headers.get(name, "") for name in ("etag", "last-modified"))
+        return Archived(etag, last_modified, original_of(answer), simhash, known_by)
+
+    def _print(self, page: PageRow, body: bytes, headers: Mapping[str, str]) -> bytes:
+        """Return by what a page is compared, as later visits have it."""
+        limits, flags = self._settings, PageFlag.SITEMAP | PageFlag.SHOWN
+        of_text = not page.flags & flags and self._compares_text(page.url)
+        if not of_text and "content-encoding" not in headers:
+            return b""
+        return print_of(body, headers, page.content_type, limits.max_decoded, limits.max_ratio, of_text)
 
     def _simhash(self, page: PageRow, body: bytes, headers: Mapping[str, str]) -> int:
         """Return the simhash of a page's text, as later visits compute it."""

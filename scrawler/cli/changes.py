@@ -30,7 +30,7 @@ _KINDS = ", ".join(kind.value for kind in ChangeKind)
 def changes(
     settings: Settings, since: str | None, seed: str | None, kinds: tuple[str, ...], atom: bool, written: str | None
 ) -> None:
-    """List what visits after the first have found: pages that are new, changed, gone, back or moved.
+    """List what visits after the first have found: pages that are new, changed, failing, gone, back or moved.
 
     `distance` says by how much the text has changed: by how many of 64 bits of its simhash. Texts that differ in a few
     words have a distance of a few bits, those that have nothing in common one of about 32.

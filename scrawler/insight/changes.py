@@ -11,6 +11,7 @@ from scrawler.extract.charset import to_utf8
 from scrawler.insight.answer import utc
 from scrawler.insight.contents import NoTextError, PageContent
 from scrawler.insight.line_diff import unified
+from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 
 _MOST_LINES = 500_000  # of each side
@@ -40,7 +41,10 @@ def two_visits(rows: Sequence[PageRow], url: str, first: int | None, second: int
 
 
 def _last_other(rows: Sequence[PageRow]) -> PageRow:
-    """Return the newest visit whose payload is another one than that before it, else the newest of all."""
+    """Return the newest visit that has found a change, else one with other bytes, else the newest of all."""
+    for row in rows[:-1]:
+        if row.flags & PageFlag.CHANGED:
+            return row
     for row, before in pairwise(rows):
         if row.digest != before.digest:
             return row

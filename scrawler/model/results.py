@@ -81,3 +81,4 @@ class PageFlag(IntFlag):
     MOVED = 16384  # a permanent redirect, which was none before, or led elsewhere
     CHANGE_LIST = 32768  # read as a change list of ResourceSync
     EARLIER = 65536  # its payload is in the archive of an earlier crawl (`dedup_from`)
+    FAILING = 131072  # 404 or 410, for the first time, of a page that was there before

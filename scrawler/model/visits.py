@@ -28,7 +28,8 @@ class ChangeKind(StrEnum):
     """What a visit has found of a URL, compared with the visits before it."""
 
     NEW = "new"  # a page that the rounds before did not find
-    CHANGED = "changed"  # another payload than before
+    CHANGED = "changed"  # another body than before
+    FAILING = "failing"  # 404 or 410, for the first time
     GONE = "gone"  # 404 or 410, for the second time in a row
     BACK = "back"  # there again after it was gone
     MOVED = "moved"  # a permanent redirect, which was none before, or led elsewhere

@@ -133,6 +133,7 @@ def same_text(before: bytes, now: bytes, near: int = 0) -> bool:
 
 
 _HALF = 8  # bytes
+BODY_BYTES = 15  # of the SHA-1 of a body that came packed: fewer than a print of a text has
 
 
 class Trust(NamedTuple):

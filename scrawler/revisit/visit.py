@@ -9,7 +9,7 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
 from scrawler.model.visits import NEVER, ChangeKind, UrlChange, UrlState, is_same_tag, is_weak, validators
-from scrawler.revisit.change import same_text
+from scrawler.revisit.change import BODY_BYTES, same_text
 from scrawler.revisit.due import RevisitPolicy, Seen
 from scrawler.revisit.learning import Learned, SiteLearning
 from scrawler.tuples.classes import NamedTuple
@@ -24,6 +24,7 @@ _THERE = (Result.FETCHED.value, Result.REDIRECT.value, Result.NOT_MODIFIED.value
 _FLAG = {
     ChangeKind.NEW: PageFlag.NEW,
     ChangeKind.CHANGED: PageFlag.CHANGED,
+    ChangeKind.FAILING: PageFlag.FAILING,
     ChangeKind.GONE: PageFlag.GONE,
     ChangeKind.BACK: PageFlag.BACK,
     ChangeKind.MOVED: PageFlag.MOVED,
@@ -85,10 +86,10 @@ def after_visit(
 
     `in_round` says whether the seed is in a round after its first one, in which a URL that was not known is new.
     `original` is URL and time of the record to which that of this visit refers, as far as it is known. `learning` is
-    what is known of its site, and is taught. `text_print` is of the page's text, empty where bytes alone are compared;
-    texts may differ in `near` bits of their simhash.
+    what is known of its site, and is taught. `text_print` is of the page's text, where texts are compared, or of a body
+    that came packed, else empty; texts may differ in `near` bits of their simhash.
     """
-    kinds = _kinds(before, row, in_round)
+    kinds = _kinds(before, row, in_round, text_print)
     if ChangeKind.CHANGED in kinds and before is not None and same_text(before.text_print, text_print, near):
         kinds.remove(ChangeKind.CHANGED)
     learned = Learned()
@@ -120,7 +121,20 @@ def brings_body(before: UrlState | None, row: PageRow) -> bool:
     return row.result == Result.FETCHED.value and (row.status not in _NO_BODY or before is None or not before.digest)
 
 
-def _kinds(before: UrlState | None, row: PageRow, in_round: bool) -> list[ChangeKind]:
+def _is_same_body(before: UrlState, row: PageRow, text_print: bytes) -> bool:
+    """Tell whether a visit has brought the body that was there before: once it was unpacked, if it came packed."""
+    if before.digest == row.digest:
+        return True
+    if BODY_BYTES not in (len(before.text_print), len(text_print)):
+        return False
+    old, new = (
+        one if len(one) == BODY_BYTES else payload[:BODY_BYTES]
+        for one, payload in ((before.text_print, before.digest), (text_print, row.digest))
+    )
+    return old == new
+
+
+def _kinds(before: UrlState | None, row: PageRow, in_round: bool, text_print: bytes = b"") -> list[ChangeKind]:
     fetched = row.result == Result.FETCHED.value
     if before is None:
         return [ChangeKind.NEW] if in_round and fetched else []
@@ -129,10 +143,10 @@ def _kinds(before: UrlState | None, row: PageRow, in_round: bool) -> list[Change
         kinds.append(ChangeKind.NEW)
     if before.missing >= 2 and before.digest and (fetched or row.result == Result.NOT_MODIFIED.value):
         kinds.append(ChangeKind.BACK)
-    if brings_body(before, row) and before.digest and row.digest and before.digest != row.digest:
+    if brings_body(before, row) and before.digest and row.digest and not _is_same_body(before, row, text_print):
         kinds.append(ChangeKind.CHANGED)
-    if row.status in GONE and before.missing == 1 and before.digest:
-        kinds.append(ChangeKind.GONE)
+    if row.status in GONE and before.missing < 2 and before.digest:
+        kinds.append(ChangeKind.GONE if before.missing else ChangeKind.FAILING)
     if row.status in _PERMANENT and row.result == Result.REDIRECT.value and before.payload_url != row.detail:
         kinds.append(ChangeKind.MOVED)
     return kinds
@@ -242,7 +256,8 @@ def _with_payload(
             payload_url, payload_at = original
         else:
             return state
-    etag, last_modified = _truthful(before, row, *validated)
+    is_same = before is not None and (not before.digest or _is_same_body(before, row, text_print))
+    etag, last_modified = validated if is_same else _truthful(before, *validated)
     return state._replace(
         payload_url="" if payload_url == row.url else payload_url, payload_at=payload_at,
         etag=etag, last_modified=last_modified,
@@ -254,12 +269,12 @@ def kept_validators(etag: str, last_modified: str) -> tuple[str, str]:
     return validators(etag, last_modified if mail_date(last_modified) is not None else "")
 
 
-def _truthful(before: UrlState | None, row: PageRow, etag: str, last_modified: str) -> tuple[str, str]:
+def _truthful(before: UrlState | None, etag: str, last_modified: str) -> tuple[str, str]:
     """Return what a server says of a payload, but for what it has said of another one: nothing follows from that.
 
     The next visit asks for all of such a page.
     """
-    if before is None or not before.digest or before.digest == row.digest:
+    if before is None:
         return etag, last_modified
     lies = etag != "" and etag == before.etag and not is_weak(etag)
     lies |= last_modified != "" and last_modified == before.last_modified and not etag

@@ -28,7 +28,7 @@ class ChangeView(NamedTuple):
 
     id: int
     at: Millis  # of that visit
-    kind: str  # new, changed, gone, back, moved
+    kind: str  # new, changed, failing, gone, back, moved
     url: str
     seed: str  # URL of the seed
     visit: int

@@ -36,6 +36,7 @@ class Archived(NamedTuple):
     last_modified: str = ""
     original: tuple[str, Millis] | None = None  # URL and time of the record to which its own one refers
     simhash: int = 0  # of its text; 0: it has none, or it is not here
+    text_print: bytes = b""  # by which it is compared with later visits, where its payload's digest does not tell
 
 
 Headers = Callable[[Sequence[PageRow]], Iterable[Archived]]
@@ -82,9 +83,17 @@ class FirstStates:
             for known in self._database.rows(select(url_state.c.url_hash).where(*mine)):
                 del newest[bytes(known[0])]
         pages = [_page_of(row) for row in newest.values()]
-        for one, (etag, last_modified, original, simhash) in zip(pages, self._headers(pages), strict=True):
-            row = one._replace(simhash=simhash or one.simhash)
-            yield after_visit(None, row, etag, last_modified, policy, in_round=False, original=original).state
+        for one, archived in zip(pages, self._headers(pages), strict=True):
+            yield after_visit(
+                None,
+                one._replace(simhash=archived.simhash or one.simhash),
+                archived.etag,
+                archived.last_modified,
+                policy,
+                in_round=False,
+                original=archived.original,
+                text_print=archived.text_print,
+            ).state
 
 
 def is_free(connection: Connection, row: AnyRow) -> bool:

@@ -234,7 +234,7 @@ CREATE TABLE url_state (
     due_at BIGINT NOT NULL,  -- when it is to be visited again; 0: never, -1: it is listed for that
     simhash BIGINT NOT NULL DEFAULT 0,  -- of the text of its newest payload; 0: not computed
     checks VARBINARY(28) NOT NULL DEFAULT x'',  -- how often it was found changed: seven sums of floats; empty: it was not checked
-    text_print VARBINARY(16) NOT NULL DEFAULT x'',  -- of its text without dates and counters, digest and simhash; empty: none
+    text_print VARBINARY(16) NOT NULL DEFAULT x'',  -- of its text without dates and counters, digest and simhash, or of a body that came packed; empty: none
     demand_cell INTEGER NOT NULL DEFAULT 0,  -- revisit_demand.cell in which it is counted; 0: in none
     PRIMARY KEY (seed_id, url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
@@ -254,7 +254,7 @@ CREATE TABLE url_change (
     seed_id BIGINT NOT NULL,
     url_hash BINARY(16) NOT NULL,
     url TEXT NOT NULL,
-    kind VARCHAR(8) NOT NULL,  -- new, changed, gone, back, moved
+    kind VARCHAR(8) NOT NULL,  -- new, changed, failing, gone, back, moved
     visit INTEGER NOT NULL,  -- page.visit of the visit that has found it
     detail TEXT NOT NULL,  -- where it has moved
     distance INTEGER NOT NULL DEFAULT (-1),  -- by how many of 64 bits the simhashes of old and new text differ; -1: not known

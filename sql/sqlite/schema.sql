@@ -236,7 +236,7 @@ CREATE TABLE url_state (
     due_at INTEGER NOT NULL,  -- when it is to be visited again; 0: never, -1: it is listed for that
     simhash INTEGER DEFAULT 0 NOT NULL,  -- of the text of its newest payload; 0: not computed
     checks BLOB DEFAULT x'' NOT NULL,  -- how often it was found changed: seven sums of floats; empty: it was not checked
-    text_print BLOB DEFAULT x'' NOT NULL,  -- of its text without dates and counters, digest and simhash; empty: none
+    text_print BLOB DEFAULT x'' NOT NULL,  -- of its text without dates and counters, digest and simhash, or of a body that came packed; empty: none
     demand_cell INTEGER DEFAULT 0 NOT NULL,  -- revisit_demand.cell in which it is counted; 0: in none
     PRIMARY KEY (seed_id, url_hash)
 ) WITHOUT ROWID,
@@ -258,7 +258,7 @@ CREATE TABLE url_change (
     seed_id INTEGER NOT NULL,
     url_hash BLOB NOT NULL,
     url TEXT NOT NULL,
-    kind TEXT NOT NULL,  -- new, changed, gone, back, moved
+    kind TEXT NOT NULL,  -- new, changed, failing, gone, back, moved
     visit INTEGER NOT NULL,  -- page.visit of the visit that has found it
     detail TEXT NOT NULL,  -- where it has moved
     distance INTEGER DEFAULT (-1) NOT NULL,  -- by how many of 64 bits the simhashes of old and new text differ; -1: not known

@@ -8,13 +8,14 @@ from dataclasses import replace
 from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
 from scrawler.core.answers.outlinks import REFRESH_HEADER, SCRIPTED
+from scrawler.core.answers.prints import print_of
 from scrawler.core.party.decisions import header_text
 from scrawler.core.party.site import SiteContext
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, LinkSources, PageLinks
 from scrawler.extract.rules import refresh_target
-from scrawler.extract.simhash import Fingerprint, fingerprint_of
+from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
 from scrawler.extract.xhtml import is_xhtml, is_xml
@@ -22,7 +23,6 @@ from scrawler.fetch.downloader import Recalled, Rendered, Response
 from scrawler.fetch.wire import header_values
 from scrawler.model.results import Result
 from scrawler.model.visits import KnownVisit
-from scrawler.revisit.change import text_print_of
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import normalise
 
@@ -171,15 +171,12 @@ class PagePipeline:
             found.page = b""  # nobody asks for it any more
         return found if "refresh" not in response.headers else _refreshed(response, found)
 
-    def text_print(self, response: Response, media_type: str) -> bytes:
-        """Return what of a page's text tells it from what it said at other visits; none of what has no text."""
-        from scrawler.extract.visible import visible_text  # it is much to load, and few crawls compare texts
-
-        encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
-        body = response.body
-        if encoding:
-            body = decode_body(body, encoding, self._max_decoded, self._max_ratio).body
-        return text_print_of(visible_text(body, content_type, media_type), _simhash_of)
+    def print_of(self, response: Response, media_type: str, of_text: bool) -> bytes:
+        """Return by what a page is compared with that of other visits; see `prints`."""
+        headers = response.headers
+        if not of_text and "content-encoding" not in headers:
+            return b""
+        return print_of(response.body, headers, media_type, self._max_decoded, self._max_ratio, of_text)
 
     def _in_rendered(self, response: Response, rendered: Rendered, media_type: str) -> PageLinks:
         """Find the links of the document that a browser has made of a page, and where its scripts wanted to lead.
@@ -225,10 +222,6 @@ def _refer_back(exchange: Exchange, recalled: Recalled) -> None:
     exchange.response_head = recalled.head
     exchange.body = b""
     exchange.revisit_of = RevisitOf(recalled.payload_url, recalled.payload_at, said_by_server=True)
-
-
-def _simhash_of(text: bytes) -> int:
-    return fingerprint_of(text).simhash
 
 
 def _exchange(response: Response, site: SiteContext | None = None, payload: EarlierPayload | None = None) -> Exchange:

@@ -55,7 +55,7 @@ class Reading(NamedTuple):
     parts: tuple[tuple[Response, RecordRef], ...] = ()  # what the page asked for in a browser, with its records
     is_copy: bool | None = None  # whether a browser made the same document of another page; None: it was in no browser
     counted: bool = False  # whether its request and bytes are counted already: `lister` applies it much later
-    text_print: bytes = b""  # of its text, to be compared with that of other visits, where texts are
+    text_print: bytes = b""  # by which it is compared with other visits, where the payload's digest does not tell
 
 
 # What was read of an answer: its links, what it lists as a sitemap, its flags and its media type. It is taken apart by
@@ -115,12 +115,12 @@ class AnswerReader:
                 record, flags = self._archived(flight, response, metadata, flags, is_kept)
         except UnrecordableError as error:
             return Reading(None, fault=fault or _fault_behind(error), parts=parts)
-        if response.rendered is None:
-            if flight.party.near is not None:
-                return self._with_text(Reading(None, record, links, flags, sitemap, media_type, fault), response)
-            return Reading(None, record, links, flags, sitemap, media_type, fault)
-        is_copy = self._pipeline.is_copy(flight.site, response, response.rendered) if response.rendered.html else None
-        return Reading(None, record, links, flags, sitemap, media_type, fault, parts=parts, is_copy=is_copy)
+        reading = Reading(None, record, links, flags, sitemap, media_type, fault)
+        if response.rendered is not None:
+            is_shown = response.rendered.html != b""
+            is_copy = self._pipeline.is_copy(flight.site, response, response.rendered) if is_shown else None
+            reading = reading._replace(parts=parts, is_copy=is_copy)
+        return reading if flight.party.policy is None else self._with_print(flight, reading, response)
 
     def _archived(
         self, flight: PageFlight, response: Response, metadata: bytes, flags: int, is_kept: bool
@@ -136,12 +136,13 @@ class AnswerReader:
         is_earlier = payload is not None and payload.earlier is not None
         return record, flags | PageFlag.EARLIER if is_earlier else flags
 
-    def _with_text(self, reading: Reading, response: Response) -> Reading:
-        """Add what is compared of a page's text with that of other visits; a fault that it meets is its page's."""
-        if response.result is not Result.FETCHED or reading.sitemap is not None or reading.fault is not None:
+    def _with_print(self, flight: PageFlight, reading: Reading, response: Response) -> Reading:
+        """Add by what a page is compared with that of other visits; a fault that it meets is its page's."""
+        if response.result is not Result.FETCHED or reading.fault is not None:
             return reading
+        of_text = flight.party.near is not None and reading.sitemap is None and response.rendered is None
         try:
-            return reading._replace(text_print=self._pipeline.text_print(response, reading.media_type))
+            return reading._replace(text_print=self._pipeline.print_of(response, reading.media_type, of_text))
         except BaseException as error:
             return reading._replace(fault=fault_of(error))
 

@@ -109,9 +109,27 @@ def test_a_page_is_gone_when_it_is_missing_for_the_second_time_in_a_row() -> Non
     state = visit(None, row(0)).state
     first = visit(state, row(1, **gone))
     failed = visit(first.state, row(2, result=Result.TIMEOUT.value, status=0, digest=b""))
-    assert (first.changes, failed.changes) == ((), ())
+    assert ([change.kind for change in first.changes], failed.changes) == (["failing"], ())
     second = visit(first.state, row(2, **gone))
     third = visit(second.state, row(3, **gone))
     back = visit(third.state, row(4))
     kinds = [[change.kind for change in one.changes] for one in (second, third, back)]
     assert kinds == [["gone"], [], ["back"]]
+
+
+def test_a_body_that_is_packed_otherwise_each_time_has_not_changed() -> None:
+    """RFC 9110, 8.8: what is compared came out of it."""
+    body, other = b"b" * 15, b"o" * 15
+
+    def seen(before: UrlState | None, of: PageRow, print_: bytes) -> Visited:
+        return after_visit(before, of, '"x"', "", Off(), in_round=of.visit > 0, text_print=print_)
+
+    state = seen(None, row(0), body).state
+    packed = seen(state, row(1, TWO), body)
+    assert packed.changes == ()
+    assert asked(packed.state) == {"If-None-Match": '"x"'}, "nor does its tag lie"
+    plain = seen(packed.state, row(2, body + b"12345"), b"")
+    assert plain.changes == (), "it came as it is"
+    assert seen(plain.state, row(3, TWO), body).changes == ()
+    assert [one.kind for one in seen(packed.state, row(2), other).changes] == ["changed"]
+    assert [one.kind for one in seen(packed.state, row(2, other + b"12345"), b"").changes] == ["changed"]
