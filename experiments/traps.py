@@ -56,6 +56,8 @@ def main(quick: bool, results: Path, bare: bool, only: Sequence[str]) -> None:
             raise click.ClickException(f"scrawler ended with {figures.exit_code}, see {folder / OUTPUT}")
         rows = list(rows_of(folder / DATABASE, web, sites))
     write_report(report(rows, figures.wall), results)
+    if bad := [str(row["web"]) for row in rows if row["judgement"] != _GOOD]:
+        raise click.ClickException(f"not as they should be: {', '.join(bad)}")
 
 
 def _command(bare: bool) -> list[str]:

@@ -239,36 +239,39 @@ def _wiki() -> TrapSite:
 
 
 def _shop(name: str, products: int) -> TrapSite:
-    """Facets in the query, in whatever order they are chosen, and pages of each choice."""
+    """Facets in the query, in whatever order they are chosen, and pages of each choice, which name what they show."""
     paths = [f"/product/{number}" for number in range(products)]
     facets = {"colour": _COLOURS, "size": _SIZES, "sort": ("price", "name", "newest")}
 
+    def entry(number: int) -> str:
+        kind = f"{_COLOURS[number % 5]}, {_SIZES[number % 3]}"
+        return f"{words(number, 25, count=2)}: {kind}, {mix(number, 25) % 500} euro."
+
     def write(number: int) -> str:
-        of = f"{_COLOURS[number % 5]}, {_SIZES[number % 3]}, {mix(number, 25) % 500} euro"
-        return html(f"Product {number}", f"{words(number, 25, count=2)}: {of}. {_TERMS}", ("/", "/shop"))
+        return html(f"Product {number}", f"{entry(number)} {_TERMS}", ("/", "/shop"))
 
     def page(path: str) -> str | None:
         folder, _, query = path.partition("?")
         if folder != "/shop":
             return None
         chosen = dict(parse_qsl(query))
-        step = 1
-        first = 0
-        if "colour" in chosen:
-            step, first = 5, _COLOURS.index(chosen["colour"])
-        found = [path for number, path in enumerate(paths[first::step]) if "size" not in chosen or number % 3 == 0]
-        place = int(chosen.get("page", "1"))
+        found = _found(products, chosen.get("colour"), chosen.get("size"))
+        place = int(chosen.pop("page", "1"))
         shown = found[(place - 1) * _ON_A_PAGE : place * _ON_A_PAGE]
-        rest = {key: value for key, value in chosen.items() if key != "page"}
-        choices = [rest | {key: value} for key, values in facets.items() for value in values]
+        choices = [chosen | {key: value} for key, values in facets.items() for value in values]
         if place * _ON_A_PAGE < len(found):
-            choices.append(rest | {"page": str(place + 1)})
+            choices.append(chosen | {"page": str(place + 1)})
         links = ["/shop?" + "&".join(f"{key}={value}" for key, value in choice.items()) for choice in choices]
-        return html("Shop", f"{len(found)} products", (*links, *shown))
+        return html("Shop", "<br>".join(map(entry, shown)), (*links, *(paths[number] for number in shown)))
 
-    return _listed(
-        name, f"{products:,} products behind filters", paths, write, more=page, beside=["/shop"], home=["/shop"]
-    )
+    does = f"{products:,} products behind filters"
+    return _listed(name, does, paths, write, more=page, beside=["/shop"], home=["/shop"])
+
+
+def _found(products: int, colour: str | None, size: str | None) -> list[int]:
+    """Return the numbers of the products that a choice of filters shows."""
+    every = range(products) if colour is None else range(_COLOURS.index(colour), products, len(_COLOURS))
+    return [number for number in every if size is None or number % len(_SIZES) == _SIZES.index(size)]
 
 
 def _events() -> TrapSite:
