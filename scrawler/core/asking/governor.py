@@ -145,7 +145,7 @@ class Governor:
         With `served`, a page that came, only what was refused before that was asked for: others were in flight.
         """
         held, site.held = site.held, ()
-        if served is not None and site.in_flight:
+        if served is not None and (site.own_rules or self._rules).most_in_flight > 1:
             site.held = tuple([one for one in held if one.started_at + one.elapsed_ms >= served.started_at])
             held = tuple([one for one in held if one.started_at + one.elapsed_ms < served.started_at])
         if held:

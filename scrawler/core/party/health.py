@@ -74,7 +74,7 @@ class SiteHealth:
     def pause(self, host: str) -> float:
         """Return the seconds between two requests that a host needs, as far as its refusals tell."""
         pace = None if self.paces is None else self.paces.get(host)
-        return 0.0 if pace is None else pace.pause
+        return 0.0 if pace is None else max(pace.pause, pace.rest)
 
     def refuse(self, host: str, problem: str, now: float, rules: CrawlRules) -> None:
         """Note that a host refuses, without saying for how long."""

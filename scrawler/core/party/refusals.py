@@ -25,9 +25,12 @@ _LARGEST: Final = 1 << 18  # bytes; a longer body is no wall's, and is not held
 _FIRST_FREE: Final = 16  # refusals that are believed once a good page was still good; doubled each time
 _MOST_FREE: Final = 64
 _ABOUT_URL: Final = frozenset({404, 410, 429})  # of 4xx: there is no such page; or the site says itself that it refuses
-_HEAD: Final = 4096  # bytes of a page that are compared
+_NEAR: Final = 128  # bytes by which pages differ in length that are perhaps one
+_LOOKS_A_PAGE: Final = 1 / 256  # pages that are compared without success: that takes longer than all else here
+_MOST_LOOKS: Final = 4.0
+_HEAD: Final = 2048  # bytes of a page that are compared
 _TAIL: Final = 64  # bytes at the end of a page: where it is zipped, its checksum is among them
-_ECHOES: Final = 2048  # bytes from which on a page may be a wall's that repeats the URL
+_ECHOES: Final = 1024  # bytes from which on a page may be a wall's that repeats the URL
 _ZIPPED: Final = frozenset({"gzip", "x-gzip", "deflate"})
 _TOKEN = re.compile(rb"[0-9a-fA-F]{8,}|[\w+/=-]{20,}")  # what walls put into each answer: ids, times, signatures
 
@@ -43,7 +46,7 @@ class Says(Enum):
 class Refusals:
     """What the last answers of an origin were; `good` is the URL of a page that it gave, empty before it has."""
 
-    __slots__ = ("_free", "_length", "_next_free", "_print", "_tail", "_was", "good", "good_print", "problem")
+    __slots__ = ("_free", "_length", "_looks", "_next_free", "_print", "_tail", "_was", "good", "good_print", "problem")
 
     def __init__(self) -> None:
         self.good = ""
@@ -53,6 +56,7 @@ class Refusals:
         self._print = 0  # of the last page; 0: not looked at
         self._tail = 0  # hash of the last bytes of the last page
         self._was = b""  # the digest of the visit before, of the last page
+        self._looks = _MOST_LOOKS
         self._free = 0
         self._next_free = _FIRST_FREE
 
@@ -96,13 +100,15 @@ class Refusals:
         before, self._length = self._length, length
         tail, self._tail = self._tail, hash(body[-_TAIL:])
         earlier, self._was = self._was, was or b""
-        near = _near(length)
-        if not before - near <= length <= before + near or not body:
+        same = length == before and tail == self._tail
+        self._looks = min(self._looks + _LOOKS_A_PAGE, _MOST_LOOKS)
+        is_near = before - _NEAR <= length <= before + _NEAR and self._looks >= 1.0
+        if not body or not (same or is_near):
             self._print = 0
             return Says.WELL
-        same = length == before and tail == self._tail
         last, self._print = self._print, print_of(response)
         if not same and last != self._print:
+            self._looks -= 1.0
             return Says.WELL
         had_own = was is None or was != earlier
         if self._print == self.good_print or not had_own:
@@ -127,8 +133,3 @@ def print_of(response: Response) -> int:
         if path:
             head = head.replace(path.encode("latin-1", "replace"), b"")
     return hash(_TOKEN.sub(b"", head)) or 1
-
-
-def _near(length: int) -> int:
-    """Return by how many bytes pages may differ that are perhaps the same."""
-    return 16 + length // 100

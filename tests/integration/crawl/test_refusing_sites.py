@@ -68,7 +68,7 @@ def test_a_site_that_shuts_the_crawler_out_ends_as_pushed_back(crawl: Crawl, ser
 
 @pytest.mark.parametrize("per_site", [1, 4])
 def test_a_site_that_serves_again_after_a_rest_loses_no_page(crawl: Crawl, serve: Serve, per_site: int) -> None:
-    server = serve(Wall(FORBIDDEN, 40, 11))
+    server = serve(Wall(FORBIDDEN, 40, 14))
     crawl.add([server.url()])
     run_whole(crawl, per_site=per_site, max_pushbacks=20)
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
