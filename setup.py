@@ -21,6 +21,11 @@ URLS_PARTS = sorted(f"{URLS}/{part.name}" for part in (HERE / URLS).glob("*.h"))
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "protego>=0.7", "setuptools>=77", "warcio>=1.7.5"]
 EXPERIMENTS = ["lxml>=5.3", "matplotlib>=3.9", "numpy>=1.26"]
 CORPUS = ["pyarrow>=17", "resiliparse>=2.0"]
+TRAFILATURA = [
+    *CORPUS,
+    "trafilatura>=2.1",
+    "lxml_html_clean>=0.4",
+]  # lxml 6 has no extra for the second, which it wants
 MARKDOWN = ["html-to-markdown>=3.19"]
 REMOTE = ["fsspec>=2024.6", "s3fs>=2024.6"]
 METRICS = ["prometheus_client>=0.20"]
@@ -255,6 +260,7 @@ setup(
     ],
     extras_require={
         "corpus": CORPUS,
+        "trafilatura": TRAFILATURA,
         "markdown": MARKDOWN,
         "remote": REMOTE,
         "metrics": METRICS,

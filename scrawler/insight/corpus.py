@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from enum import Enum
 from importlib import import_module
 from typing import Any
 
@@ -31,6 +32,7 @@ from scrawler.tuples.classes import NamedTuple, dataclass
 
 _HTML = ("text/html", "application/xhtml+xml")
 _PLAIN = "text/plain"
+_PDF = "application/pdf"
 _DISTANCE = 3  # bits in which near copies differ at most
 _BANDS, _BAND_BITS = _DISTANCE + 1, 16  # one of the bands of two such simhashes is the same
 _FEWEST_WORDS = 16  # distinct words of a text for which a simhash says something: others are alike only as a whole
@@ -50,6 +52,13 @@ _DOUBTFUL = ", ".join(  # where one of these is within it, not all of the elemen
 # with code, and none of them says where the main text is. Taken for mere text they take half of the time away.
 _TOKEN = re.compile(rb'<span class="(?!ads?"|nav")[a-z][a-z0-9]{0,2}">([^<]*)</span>')
 _TOO_LITTLE = 0.4  # of the text of the element that its page calls main: lists that were taken for menus are missing
+
+
+class Finder(Enum):
+    """What finds main texts."""
+
+    RESILIPARSE = "resiliparse"  # quick
+    TRAFILATURA = "trafilatura"  # better on articles, and ten times as slow
 
 
 class CorpusRow(NamedTuple):
@@ -78,6 +87,7 @@ class CorpusCounts:
     short: int = 0
     copies: int = 0
     without_text: int = 0  # no tree can be built of them
+    pdfs: int = 0  # which nobody reads here
     lost: int = 0  # their records are gone from the archive, or damaged
 
 
@@ -95,13 +105,16 @@ def corpus(
     seed_id: int | None = None,
     min_length: int = 0,
     one_of_each: bool = False,
+    finder: Finder = Finder.RESILIPARSE,
 ) -> Iterator[CorpusRow]:
     """Yield the pages that were fetched, whose main text has `min_length` characters; counted in `counts`.
 
     Of a page that was visited several times it is the last text. With `one_of_each`, of each group of near copies only
     the first page. Raises SettingsError where what finds the main text is not installed.
     """
-    text_of = text_reader()
+    text_of = text_reader(finder)
+    pdfs = PageFilter(seed_id, results=(Result.FETCHED.value,), types=(_PDF,), last=Last.OF_THESE)
+    counts.pdfs = sum(1 for _ in PageLists(database).all(pdfs))
     fetched = PageFilter(seed_id, results=(Result.FETCHED.value,), types=(*_HTML, _PLAIN), last=Last.OF_THESE)
     with closing(_Groups()) as groups:
         for view in PageLists(database).all(fetched):
@@ -140,14 +153,15 @@ def _read(view: PageView, reader: PageReader, text_of: Callable[[bytes], _Text |
     return text_of(beginning(page))
 
 
-def text_reader() -> Callable[[bytes], _Text | None]:
+def text_reader(finder: Finder = Finder.RESILIPARSE) -> Callable[[bytes], _Text | None]:
     """Return what finds title, language and main text of an HTML page in UTF-8; None where no tree can be built of it.
 
     Where the page says which element has its main text, and nothing in that is something else, it is believed, which
     also costs less; else resiliparse looks for it. Lists that it takes for menus are brought back from that element.
 
-    Raises SettingsError if that is not installed.
+    With trafilatura it is that which looks for all of them. Raises SettingsError if one of the two is not installed.
     """
+    find = _trafilatura() if finder is Finder.TRAFILATURA else None
     try:
         extract = import_module("resiliparse.extract.html2text").extract_plain_text
         tree_of = import_module("resiliparse.parse.html").HTMLTree.parse
@@ -161,8 +175,13 @@ def text_reader() -> Callable[[bytes], _Text | None]:
         page = b"".join(_TOKEN.split(page))  # what is within them stays
         if is_hazardous(page):
             return None
-        tree = tree_of(shown(page).decode("utf-8", "replace"))
-        title, main = title_of_tree(tree), _main_of(tree)
+        html = shown(page).decode("utf-8", "replace")
+        tree = tree_of(html)
+        title = title_of_tree(tree)
+        if find is not None:
+            text = find(html)
+            return _Text(title, _language(tree, text, detect), text)
+        main = _main_of(tree)
         if main is not None and main.query_selector(_DOUBTFUL) is None:
             text = extract(_only(tree, main), main_content=False, **_AS_TEXT).strip()  # a quarter of the time, no guess
         else:
@@ -173,6 +192,21 @@ def text_reader() -> Callable[[bytes], _Text | None]:
         return _Text(title, _language(tree, text, detect), text)
 
     return text_of
+
+
+def _trafilatura() -> Callable[[str], str]:
+    """Return what finds a main text by trafilatura. Raises SettingsError."""
+    try:
+        extract: Callable[..., str | None] = import_module("trafilatura").extract
+    except ImportError as error:
+        raise SettingsError(
+            "trafilatura, which is to find main texts, is not installed: pip install 'seed-scrawler[trafilatura]'"
+        ) from error
+
+    def find(html: str) -> str:
+        return (extract(html, include_comments=False, include_tables=True) or "").strip()
+
+    return find
 
 
 def title_of_tree(tree: Any) -> str:

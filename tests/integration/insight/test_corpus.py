@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -160,3 +161,23 @@ def test_pages_whose_records_are_gone_are_told_apart(crawled: tuple[Crawl, str],
     assert isinstance(done.exception, RecordsLostError)
     assert "9 pages were left out" in str(done.exception)
     assert "without a text" not in done.stderr
+
+
+def test_pdfs_are_not_read_and_told(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, f"sqlite:///{tmp_path / 'crawl.db'}")
+    pdf = answer(b"%PDF-1.4", "200 OK", "Content-Type: application/pdf")
+    server = RawServer(by_path({"/": page(story(1), links=("/a.pdf", "/b.pdf")), "/a.pdf": pdf, "/b.pdf": pdf}))
+    crawl.add([server.url()])
+    crawl.run(traps=False)
+    server.stop()
+    assert run(crawl, "-").stderr == "wrote 1 page to standard output; left out: 2 PDFs, which are not read\n"
+
+
+def test_trafilatura_finds_the_main_texts_on_wish(crawled: tuple[Crawl, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("trafilatura")
+    by_default, found = rows(crawled), rows(crawled, "--main-text", "trafilatura")
+    assert found["/german"]["language"] == "de"
+    assert "Bäcker" in found["/german"]["text"]
+    assert {url: row["title"] for url, row in found.items()} == {url: by_default[url]["title"] for url in found}
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    assert "seed-scrawler[trafilatura]" in str(run(crawled[0], "-", "--main-text", "trafilatura").exception)
