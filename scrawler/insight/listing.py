@@ -78,6 +78,7 @@ def _tried(listing: _Listing) -> str:
     words = ["the slow one"] if lane.kind is LaneKind.SLOW else []
     words += ["asked for again because its record in the archive was lost"] if lane.kind is LaneKind.REFETCH else []
     words += ["asked for again by `run --retry urls`"] if lane.kind is LaneKind.WANTED else []
+    words += ["read again for its links, which were too deep"] if lane.kind is LaneKind.REREAD else []
     words += [f"tried {counted(lane.retries, 'time')}"] if lane.retries else []
     words += [f"pushed back {counted(lane.pushbacks, 'time')}"] if lane.pushbacks else []
     words += [f"not before {utc(listing.entry.not_before)}"] if listing.entry.not_before else []

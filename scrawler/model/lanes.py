@@ -29,6 +29,7 @@ class LaneKind(Enum):
     REFETCH = auto()  # their records were lost: they are asked for again, for the archive alone, before all others
     WANTED = auto()  # they failed, or were left out, and a user wants them: they are asked for before all others
     PUSHED = auto()  # a server, or the owner of the site, has just told that they are new, or have changed
+    REREAD = auto()  # they were fetched, and their links were left out for their depth: for these alone they come again
     REVISIT = auto()  # they were visited before, and it is time to see whether they are as they were
 
 
@@ -78,6 +79,7 @@ _PUSHED_BACK = 100  # the number of a lane counts retries, and each push-back as
 _SLOW = -1000  # the numbers of slow lanes begin here and go down
 _REFETCH = 1_000_000  # the numbers of lanes that refetch begin here
 _WANTED = 1_500_000  # the numbers of lanes of what a user wants once more begin here
+_REREAD = 3_000_000  # the numbers of lanes of what is read again begin here
 _REVISIT = 2_000_000  # the numbers of lanes of what is visited again begin here
 
 _OTHERS = {
@@ -99,6 +101,8 @@ def lane_key(number: int) -> LaneKey:
 def _made(number: int) -> LaneKey:
     if number <= _SLOW:
         kind, tries = LaneKind.SLOW, _SLOW - number
+    elif number >= _REREAD:
+        kind, tries = LaneKind.REREAD, number - _REREAD
     elif number >= _REVISIT:
         kind, tries = LaneKind.REVISIT, number - _REVISIT
     elif number >= _WANTED:
@@ -124,6 +128,7 @@ SLOW = lane_key(_SLOW)
 REFETCH = lane_key(_REFETCH)
 WANTED = lane_key(_WANTED)
 REVISIT = lane_key(_REVISIT)
+REREAD = lane_key(_REREAD)
 PUSHED: Final = lane_key(_PUSHED)
 
 

@@ -1,11 +1,11 @@
 """Seeds that ended because something was out of order for a while are made to go on (`run --retry`).
 
 What such a seed had not fetched goes on from where it was; so does one that ended by a limit, which was raised since.
-Where that was the depth, its deepest pages are fetched again: their links were left out, and are known no more. URLs of
-a seed whose final result was a failure that may have passed are listed again: their page rows go, records of them in
-the archive become orphans, and the entries stand in a new chunk of the seed's first retry lane. Each transaction is a
-whole step, and what is left is seen from the rows: cut short at any point, it is done again. Only sites that no machine
-has in work are touched.
+Where that was the depth, its deepest pages are read again: their links were left out, and are known no more. Their rows
+and records stay, whatever comes of that. URLs of a seed whose final result was a failure that may have passed are
+listed again: their page rows go, records of them in the archive become orphans, and the entries stand in a new chunk of
+the seed's first retry lane. Each transaction is a whole step, and what is left is seen from the rows: cut short at any
+point, it is done again. Only sites that no machine has in work are touched.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from functools import partial
 from sqlalchemy import ColumnElement, Connection, and_, delete, false, or_, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model.lanes import NORMAL
-from scrawler.model.results import MAY_PASS, PageFlag, Result
+from scrawler.model.lanes import NORMAL, REREAD
+from scrawler.model.results import MAY_PASS, Result
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
@@ -72,14 +72,6 @@ _TO_GO = (
 )  # fmt: skip
 
 
-_COUNTED_FLAGS = {
-    "near_duplicates": PageFlag.NEAR_DUPLICATE,
-    "noindex": PageFlag.NOINDEX,
-    "nofollow": PageFlag.NOFOLLOW,
-    "slow_pages": PageFlag.SLOW,
-}
-
-
 class Taken(NamedTuple):
     """How many seeds were taken up again, and how many were left because a machine has their site in work."""
 
@@ -96,6 +88,7 @@ class Retries:
         compiler = database.compiler
         self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], compiler)
         self._relisting = Relisting(database, pack, _LANE)
+        self._rereading = Relisting(database, pack, REREAD.number)
 
     def take_up(self, reasons: Collection[EndReason]) -> Taken:
         """Let all seeds that ended for one of `reasons`, which are among RETRYABLE, go on."""
@@ -105,7 +98,8 @@ class Retries:
             ended = ended.where(seed.c.skipped == 0)
             after = 0
             while rows := self._database.rows(ended.where(seed.c.id > after)):
-                taken = self._take({row.id: row.site_id for row in rows}, self._passing(reason, rows))
+                batch = {row.id: row.site_id for row in rows}
+                taken = self._take(batch, self._passing(reason, rows), rereads=reason is EndReason.MAX_DEPTH)
                 ours += taken
                 theirs += len(rows) - taken
                 after = rows[-1].id
@@ -139,15 +133,18 @@ class Retries:
         of_seeds = (and_(page.c.depth == depth, page.c.seed_id.in_(some)) for depth, some in by_depth.items())
         return and_(or_(false(), *of_seeds), *pages)
 
-    def _take(self, batch: Mapping[int, int], passing: ColumnElement[bool]) -> int:
+    def _take(self, batch: Mapping[int, int], passing: ColumnElement[bool], rereads: bool) -> int:
         """Take back the rows of some seeds, so many a transaction, and with the last of them let the seeds go on.
 
-        Returns how many seeds these were. Revisits go first: see `kept_payloads`.
+        Returns how many seeds these were. Revisits go first: see `kept_payloads`. With `rereads` the rows stay, and
+        their URLs are listed to be read again.
         """
         for revisits in (True, False):
             after: int | None = 0
             while after is not None:
-                step = partial(self._step, batch=batch, revisits=revisits, after=after, passing=passing)
+                step = partial(
+                    self._step, batch=batch, revisits=revisits, after=after, passing=passing, rereads=rereads
+                )
                 after, free = self._database.retrying(step)
         return free
 
@@ -158,6 +155,7 @@ class Retries:
         revisits: bool,
         after: int,
         passing: ColumnElement[bool],
+        rereads: bool,
     ) -> tuple[int | None, int]:
         """Take back rows with ids above `after`; return where to go on, None at the end, and how many seeds are free.
 
@@ -170,8 +168,11 @@ class Retries:
         of_these = and_(page.c.seed_id.in_(seeds), passing, page.c.revisit == int(revisits), page.c.id > after)
         rows = connection.execute(select(*_TO_GO).where(of_these).order_by(page.c.id).limit(_PAGES)).all()
         sites = {batch[one] for one in seeds}
-        kept = set() if revisits else kept_payloads(connection, sites, rows)
-        self._take_back(connection, [row for row in rows if row.digest not in kept or not row.warc_file])
+        if rereads:
+            self._rereading.list_again(connection, _by_seed(rows))
+        else:
+            kept = set() if revisits else kept_payloads(connection, sites, rows)
+            self._take_back(connection, [row for row in rows if row.digest not in kept or not row.warc_file])
         if len(rows) == _PAGES:
             return rows[-1].id, len(free)
         if not revisits:
@@ -187,11 +188,16 @@ class Retries:
             connection.execute(delete(page).where(page.c.id.in_(part)))
         spans = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file)
         self._orphans.run(connection, spans)
-        by_seed: defaultdict[int, list[AnyRow]] = defaultdict(list)
-        for row in rows:
-            by_seed[row.seed_id].append(row)
+        by_seed = _by_seed(rows)
         _subtract(connection, by_seed)
         self._relisting.list_again(connection, by_seed)
+
+
+def _by_seed(rows: Iterable[AnyRow]) -> dict[int, list[AnyRow]]:
+    by_seed: defaultdict[int, list[AnyRow]] = defaultdict(list)
+    for row in rows:
+        by_seed[row.seed_id].append(row)
+    return by_seed
 
 
 def kept_payloads(connection: Connection, sites: Iterable[int], rows: Iterable[AnyRow]) -> set[bytes]:
@@ -223,10 +229,6 @@ def _subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -
     """Take rows out of the counts of their seeds; seeds with the same numbers together, for most had one row each."""
     alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
     for one, rows in by_seed.items():
-        fetched = [row for row in rows if row.result == Result.FETCHED.value]
-        if fetched:
-            _subtract_pages(connection, one, fetched)
-            rows = [row for row in rows if row.result != Result.FETCHED.value]
         errors = sum(row.result == Result.HTTP_ERROR.value for row in rows)
         denied = sum(row.result == _DENIED for row in rows)
         alike[errors, denied, len(rows) - errors - denied].append(one)
@@ -238,11 +240,3 @@ def _subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -
         }
         for part in sliced(seeds):
             connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
-
-
-def _subtract_pages(connection: Connection, seed_id: int, rows: Sequence[AnyRow]) -> None:
-    """Take pages that were fetched out of the counts of their seed."""
-    taken = {name: sum(bool(row.flags & flag) for row in rows) for name, flag in _COUNTED_FLAGS.items()}
-    taken |= {"pages": len(rows), "revisits": sum(row.revisit for row in rows)}
-    values = {seed.c[name]: seed.c[name] - times for name, times in taken.items()}
-    connection.execute(update(seed).where(seed.c.id == seed_id).values(values))

@@ -25,10 +25,12 @@ from scrawler.model.lanes import SLOW, LaneKey
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
+from scrawler.revisit.visit import GONE
 from scrawler.urls.filters import UrlFilters
 from scrawler.urls.verdict import Verdict
 
 _MAX_ASSET_REDIRECTS = 5
+_READ = (Result.FETCHED.value, Result.REDIRECT.value)
 _MOST_EXTERNAL = 4 << 20  # bytes of a page's external URLs: a foreign <base> makes 2 KB of each short link
 _FEW_EXTERNAL = 64  # so many external URLs may be of any length
 _MOST_PASSED_BY = 100  # queries that are listed already, by links or other parties, after which nothing is asked
@@ -106,6 +108,7 @@ class AnswerHandler:
             party.traps is not None
             and shown
             and flight.entry.role is not EntryRole.ASSET
+            and not flight.lane.rereads
             # How many answers to queries there are is bounded elsewhere: they do not count for their patterns.
             and (party.searches is None or not party.searches.term_of(flight.entry.url))
         ):
@@ -154,6 +157,9 @@ class AnswerHandler:
     @staticmethod
     def finish(flight: PageFlight, row: PageRow, response: Response | None = None, text_print: bytes = b"") -> None:
         """Give an entry its final result; `response` is the answer that says it, if one came."""
+        if flight.lane.rereads:
+            _finish_rereading(flight, row)
+            return
         if flight.site.latest:
             flight = flight._replace(known=flight.site.last_visit(row.url, flight.known))
         if flight.known is not None:
@@ -299,6 +305,17 @@ class AnswerHandler:
             flight.party.verdicts[Verdict.DEPTH] += 1
             return
         self.urls.take_assets(flight, [location], depth)
+
+
+def _finish_rereading(flight: PageFlight, row: PageRow) -> None:
+    """Leave the row of a page that was read again for its links as it is, and its record.
+
+    Where it could not be read, its links are left out for their depth as before, so that it can be tried again.
+    """
+    if row.result not in _READ and row.status not in GONE:
+        flight.party.verdicts[Verdict.DEPTH] += 1
+    flight.lane.finish(flight.index)
+    flight.party.touch()
 
 
 def _note(

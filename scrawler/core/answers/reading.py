@@ -108,7 +108,9 @@ class AnswerReader:
         links, sitemap, flags, media_type = found
         parts = () if response.rendered is None else self._archive_parts(response.rendered)
         try:
-            if flight.site.earlier is None and self._focus is None:
+            if flight.lane.rereads:  # it has its record
+                record = None
+            elif flight.site.earlier is None and self._focus is None:
                 record = self._pipeline.archive(flight.site, response, metadata, flight.known)
             else:
                 is_kept = self._focus is None or fault is not None or self._focus.keeps(flight, links)

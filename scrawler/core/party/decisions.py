@@ -14,7 +14,7 @@ from scrawler.units import counted
 MAX_SEED_REDIRECTS = 5
 PUSH_BACK: Final = frozenset({429, 503})  # statuses by which a server asks for fewer requests
 _RETRY_STATUS = frozenset({500, 502, 504})
-_PATIENT = (LaneKind.SLOW, LaneKind.REFETCH, LaneKind.WANTED)  # these wait as long as the downloader does
+_PATIENT = (LaneKind.SLOW, LaneKind.REFETCH, LaneKind.WANTED, LaneKind.REREAD)  # these wait as long as may be
 _CUT_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.TOO_LARGE})
 _SEED_FAILURES = {
     Result.NO_ADDRESS: EndReason.NO_ADDRESS,

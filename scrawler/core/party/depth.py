@@ -21,9 +21,9 @@ DEPTH_BUFFER = 1024  # entries of a lane that are read at a time, and kept in me
 
 def _turn_of(key: LaneKey) -> LaneKind:
     """Return as which kind a lane has its turn: what failed at a further visit waits as what failed at a first one."""
-    if key.kind is LaneKind.REVISIT and key.pushbacks:
+    if key.kind in (LaneKind.REVISIT, LaneKind.REREAD) and key.pushbacks:
         return LaneKind.PUSHED_BACK
-    if key.kind is LaneKind.REVISIT and key.retries:
+    if key.kind is LaneKind.REREAD or (key.kind is LaneKind.REVISIT and key.retries):
         return LaneKind.RETRY
     return key.kind
 
@@ -57,6 +57,7 @@ class Lane:
         "ordered",
         "reads_lists",
         "refetches",
+        "rereads",
         "revisits",
         "seed_id",
         "slow",
@@ -76,8 +77,9 @@ class Lane:
         self.reads_lists = False  # whether lists of ResourceSync may tell which of its URLs have changed
         self.lists_read = False  # whether those that stand before its pages are done
         self.refetches = self.kind is LaneKind.REFETCH  # its URLs lead nowhere new: their records were lost
+        self.rereads = self.kind is LaneKind.REREAD  # its URLs have their rows: what they lead to is wanted alone
         # A user has ordered its URLs: they come before all others, whatever limits and traps say.
-        self.ordered = self.refetches or self.kind is LaneKind.WANTED
+        self.ordered = self.refetches or self.rereads or self.kind is LaneKind.WANTED
         self.length = state.length
         self.loading = False  # a chunk is on its way from the store
         self._cursor = state.cursor

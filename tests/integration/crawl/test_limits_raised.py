@@ -10,8 +10,9 @@ import pytest
 
 from scrawler.app import retry_seeds
 from scrawler.model.seeds import EndReason
-from tests.integration.crawl.hostile import asked, by_path, page, run_whole
-from tests.integration.fetch.servers import RawServer
+from scrawler.store.retries import RETRYABLE
+from tests.integration.crawl.hostile import NOT_FOUND, asked, by_path, page, run_whole
+from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -62,6 +63,43 @@ def test_a_seed_goes_on_where_a_limit_has_ended_it(
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
     most = 3 if reason is EndReason.MAX_DEPTH else 1  # the deepest pages were read again, by each of the two orders
     assert max(times for path, times in asked(server).items() if path != "/robots.txt") == most
+
+
+@pytest.mark.parametrize("trouble", ["down", "private", "503"])
+def test_pages_that_cannot_be_read_again_stay_what_they_are(crawl_on_both: Crawl, serve: Serve, trouble: str) -> None:
+    """Their links are missing still, and the seed can be taken up again."""
+    crawl, is_up = crawl_on_both, threading.Event()
+    is_up.set()
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            if not is_up.is_set() and trouble == "down":
+                return
+            busy = not is_up.is_set() and path_of(head) != "/robots.txt"
+            whole = NOT_FOUND if path_of(head) not in PATHS else reply(path_of(head))
+            visit.send(answer(b"", "503 Busy", "Retry-After: 0") if busy else whole)
+
+    server = serve(script)
+    crawl.add([server.url()])
+    run_whole(crawl, max_depth=1)
+    before = crawl.pages()
+    counts = crawl.seed(server.url()).counts
+    retry(crawl, EndReason.MAX_DEPTH)
+    if trouble != "private":
+        is_up.clear()
+    run_whole(crawl, allow_private=trouble != "private", retries=1, max_pushbacks=2)
+    assert crawl.pages() == before, "rows and records are those of the good visits"
+    seed = crawl.seed(server.url())
+    assert seed.end_reason in RETRYABLE
+    assert (seed.counts.pages, seed.counts.failures) == (counts.pages, counts.failures)
+    is_up.set()
+    for reason in (seed.end_reason, EndReason.MAX_DEPTH):
+        retry(crawl, reason)
+        run_whole(crawl)
+    assert crawl.fetched() == {server.url(path) for path in PATHS}
+    assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
+    assert crawl.pages()[: len(before)] == before
+    crawl.check()
 
 
 def test_a_skipped_seed_is_not_taken_up_again(crawl: Crawl, serve: Serve) -> None:
