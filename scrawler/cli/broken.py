@@ -196,7 +196,8 @@ class _Check:
 
 
 def _came_to(of: Checked) -> str:
-    parts = [f"{of.fine:,} fine", f"{len(of.broken):,} broken"]
+    parts = [f"{of.fine:,} fine", f"{len(of.broken) - of.places:,} broken"]
+    parts += [f"{counted(of.places, 'place')} missing"] if of.places else []
     parts += [f"{len(of.unchecked):,} could not be checked"] if of.unchecked else []
     parts += [f"{number:,} not asked: {why}" for why, number in sorted(of.not_asked.items())]
     return ", ".join(parts)

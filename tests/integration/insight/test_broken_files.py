@@ -113,7 +113,7 @@ def test_places_in_pages_of_other_sites(tmp_path: Path) -> None:
         "/moved#lost": "no-fragment",
         "/gone": "http-error",
     }
-    assert done.stderr == "4 external URLs: 3 fine, 3 broken\n"
+    assert done.stderr == "4 external URLs: 3 fine, 1 broken, 2 places missing\n"
     assert sorted(asked) == sorted((*replies, "/robots.txt"))
 
 
