@@ -102,7 +102,8 @@ def test_a_site_that_refuses_all_conditions_is_asked_under_a_few(crawl: Crawl, s
     crawl.run(threads=1)
     site.asked.clear()
     again(crawl, 1, threads=1)
-    assert 1 <= len(site.paths(True)) <= 6
+    # After five; without a pause the next one of each may be out before its refusal is read.
+    assert 5 <= len(site.paths(True)) <= 11
     assert len(site.paths(False)) == 20
     site.asked.clear()
     again(crawl, 2, threads=1)
