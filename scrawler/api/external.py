@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import field
 from itertools import chain, islice
@@ -20,7 +20,6 @@ from typing import Any
 
 from scrawler.api.crawl import Crawl
 from scrawler.api.opened import OpenedCrawl
-from scrawler.core.party.decisions import MAX_SEED_REDIRECTS
 from scrawler.insight.broken import BROKEN, BrokenLink, Wanted, missing_places, no_fragment
 from scrawler.insight.circles import MOST_REDIRECTS, REDIRECT_LOOP, TOO_MANY_REDIRECTS
 from scrawler.insight.references import Reference, References
@@ -175,23 +174,10 @@ def _look_for_places(asking: Crawl, pages: Iterable[str], wanted: Wanted, checke
 
 
 def _ask(asking: Crawl, urls: Iterable[str]) -> None:
-    """Ask for URLs, and follow their redirects as far as browsers do: a crawl follows fewer of a seed at a time."""
-    for _ in range(-(-MOST_REDIRECTS // MAX_SEED_REDIRECTS)):
-        entries = (Entry(number, url) for number, url in enumerate(urls, 1))
-        if not asking.add_entries(entries, lambda entry: None, lambda counts: None).new:
-            return
-        if asking.run().outcome != "ended":
-            return
-        urls = list(_led_on(asking))
-
-
-def _led_on(asking: Crawl) -> Iterator[str]:
-    """Yield where the last redirects of seeds lead that were not followed any more."""
-    for seed in list(Seeds(asking.database).list(None, EndReason.REDIRECTED)):
-        for row in [one.page for one in PageLists(asking.database).all(PageFilter(seed.seed.id))][-1:]:
-            target = normalise(row.detail, row.url).url if row.result == Result.REDIRECT else ""
-            if target and _row_of(asking, target) is None:
-                yield target
+    """Ask for URLs, and follow their redirects as far as browsers do."""
+    entries = (Entry(number, url) for number, url in enumerate(urls, 1))
+    if asking.add_entries(entries, lambda entry: None, lambda counts: None).new:
+        asking.run()
 
 
 def _sort_candidates(crawl: OpenedCrawl, asked: _Asked, checked: Checked, references: References) -> None:

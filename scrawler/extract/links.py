@@ -70,6 +70,7 @@ class PageLinks:
     relevance: float | None  # how much the page has to do with the crawl's topic, 0 to 1, if there is one
     searches: Any  # what it says for the hidden web, where that is wanted; made by `hidden`
     marks: Mapping[str, LinkMark] | None  # what is said of links, by their URLs, if a URL filter wants it
+    refresh: str  # where its meta refresh leads without a pause, empty if it has none: one of `hrefs`
 
     def __init__(
         self,
@@ -89,6 +90,7 @@ class PageLinks:
         relevance: float | None = None,
         searches: Any = None,
         marks: Mapping[str, LinkMark] | None = None,
+        refresh: str = "",
     ) -> None:
         self.base = base
         self.hrefs = hrefs
@@ -106,6 +108,7 @@ class PageLinks:
         self.relevance = relevance
         self.searches = searches
         self.marks = marks
+        self.refresh = refresh
 
     @property
     def any(self) -> bool:

@@ -72,6 +72,7 @@ _REFRESH = re.compile(
         (?:"(?P<double>[^"]*)|'(?P<single>[^']*)|(?P<bare>.*))""",
     re.VERBOSE | re.DOTALL,
 )
+_AT_ONCE = re.compile(r"0*(?![0-9])")  # parts of a second do not count
 
 # HTML Standard, 4.8.4.3.10: URLs with descriptors behind, between commas; a comma in parentheses separates nothing.
 _CANDIDATE = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r,][^ \t\n\f\r]*)")
@@ -100,6 +101,7 @@ class LinkCollector:
         "_base_href",
         "_canonicals",
         "_policy",
+        "_refresh",
         "_robots",
         "_sees_assets",
         "_sources",
@@ -116,6 +118,7 @@ class LinkCollector:
         self.hrefs: list[str] = []
         self._robots: list[str] = []
         self._canonicals: list[str] = []
+        self._refresh: str | None = None
         self._unfollowed: list[str] = []
         self._assets: list[str] = []
         self._sources = LinkSources([], []) if policy.outlinks else None  # anchors at the end of `hrefs` come later
@@ -172,7 +175,7 @@ class LinkCollector:
             self._tell_anchors(self._sources)
         return PageLinks(
             self.base(charset), self.hrefs, charset, note, self._robots, self._canonicals, self._unfollowed, assets,
-            page=page, sources=self._sources,
+            page=page, sources=self._sources, refresh=self._refresh or "",
         )  # fmt: skip
 
     def base(self, charset: str) -> str:
@@ -214,7 +217,11 @@ class LinkCollector:
 
     def _meta(self, attributes: Attributes, in_template: bool) -> None:
         if "http-equiv" in attributes and _value(attributes, "http-equiv").lower() == "refresh":
-            self._append(refresh_target(_value(attributes, "content")), _REFRESHED)
+            content = _value(attributes, "content")
+            target = refresh_target(content)
+            self._append(target, _REFRESHED)
+            if self._refresh is None and target and not in_template:  # the first one holds
+                self._refresh = target if refreshes_at_once(content) else ""
         if "name" in attributes and not in_template and _value(attributes, "name").lower() in self._policy.robots:
             self._robots.append(_value(attributes, "content"))
 
@@ -300,6 +307,11 @@ def refresh_target(content: str) -> str:
     if match is None:
         return ""
     return (match["double"] or match["single"] or match["bare"] or "").strip(HTML_SPACE)
+
+
+def refreshes_at_once(content: str) -> bool:
+    """Tell whether the content of a refresh asks for no pause, so that nobody reads the page that says it."""
+    return _AT_ONCE.match(content.lstrip(HTML_SPACE)) is not None
 
 
 def _may_be_document(attributes: Attributes) -> bool:

@@ -12,7 +12,7 @@ from scrawler.store.traces import Traces
 from scrawler.urls.normalise import normalise
 
 REDIRECT_LOOP = "redirect-loop"
-TOO_MANY_REDIRECTS = "too-many-redirects"
+TOO_MANY_REDIRECTS = Result.TOO_MANY_REDIRECTS.value
 MOST_REDIRECTS = 20  # that browsers follow (Fetch Standard, 4.4)
 
 
@@ -22,9 +22,12 @@ def endless_redirects(database: Database) -> dict[bytes, str]:
     A URL that only leads into a circle is not among them. It takes the hashes of all redirects in memory.
     """
     leads_to = {}
-    for view in PageLists(database).all(PageFilter(results=(Result.REDIRECT.value,), last=Last.OF_ALL)):
+    redirects = PageFilter(results=(Result.REDIRECT.value, Result.TOO_MANY_REDIRECTS.value), last=Last.OF_ALL)
+    for view in PageLists(database).all(redirects):
         target = normalise(view.page.detail, view.page.url).url
-        if target:
+        if view.page.result == Result.TOO_MANY_REDIRECTS:
+            leads_to[view.page.url_hash] = b""  # nobody has asked for it
+        elif target:
             leads_to[view.page.url_hash] = url_hash(target)
     found = {key: REDIRECT_LOOP for circle in _circles(leads_to) if _is_closed(database, circle) for key in circle}
     return dict.fromkeys(_long(leads_to), TOO_MANY_REDIRECTS) | found

@@ -13,6 +13,7 @@ from scrawler.units import counted, human_bytes
 _WORDS = {
     Result.FETCHED: "fetched",
     Result.REDIRECT: "asked for, and redirects",
+    Result.TOO_MANY_REDIRECTS: "asked for, and redirects, but so many redirects in a row are not followed",
     Result.HTTP_ERROR: "asked for, and answered with an error",
     Result.NOT_MODIFIED: "asked for again, and as it was at the last visit",
     Result.TOO_LARGE: "asked for, but larger than max_body: cut there",

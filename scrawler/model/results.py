@@ -11,6 +11,7 @@ class Result(StrEnum):
 
     FETCHED = "fetched"  # a whole answer with 2xx has come
     REDIRECT = "redirect"  # 3xx with a Location that is not empty
+    TOO_MANY_REDIRECTS = "too-many-redirects"  # 3xx with a Location, at the end of a chain that is followed no further
     HTTP_ERROR = "http-error"  # a whole answer with another status has come
     NOT_MODIFIED = "not-modified"  # 304: the page is as it was at the last visit, which the request had named
     TOO_LARGE = "too-large"  # body stopped at max_body; what came is archived as truncated

@@ -33,6 +33,7 @@ class Verdict(StrEnum):
 
     # These say why an internal link is not listed.
     SEEN = "seen"  # it is listed already
+    TOO_MANY_REDIRECTS = "too-many-redirects"  # a page refreshes itself to it at once, at the end of a long chain
     DEPTH = "depth"  # it is deeper than max_depth
     TRAP = "trap"  # its pattern brings nothing new
     SEARCH_VIEW = "search-view"  # it is another view of what a search form was asked, or one page of it too many
@@ -43,6 +44,7 @@ class Verdict(StrEnum):
 COUNTED_AGAIN = frozenset(
     {
         Verdict.SEEN,
+        Verdict.TOO_MANY_REDIRECTS,
         Verdict.DEPTH,
         Verdict.TRAP,
         Verdict.SEARCH_VIEW,

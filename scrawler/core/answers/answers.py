@@ -10,7 +10,13 @@ from scrawler.core.answers.reading import Reading
 from scrawler.core.answers.recall import is_to_be_whole
 from scrawler.core.answers.searching import SearchFollower
 from scrawler.core.answers.visited import note_list, note_list_read, note_visit
-from scrawler.core.party.decisions import has_invalid_length, is_disbelieved, location_of
+from scrawler.core.party.decisions import (
+    MAX_REDIRECTS,
+    has_invalid_length,
+    is_disbelieved,
+    location_of,
+    too_many_redirects,
+)
 from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import AliasFlight, PageFlight
 from scrawler.core.party.own_url import follow_own
@@ -26,10 +32,10 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
 from scrawler.revisit.visit import GONE
+from scrawler.urls.analyzer import Analysis
 from scrawler.urls.filters import UrlFilters
 from scrawler.urls.verdict import Verdict
 
-_MAX_ASSET_REDIRECTS = 5
 _READ = (Result.FETCHED.value, Result.REDIRECT.value)
 _MOST_EXTERNAL = 4 << 20  # bytes of a page's external URLs: a foreign <base> makes 2 KB of each short link
 _FEW_EXTERNAL = 64  # so many external URLs may be of any length
@@ -118,7 +124,7 @@ class AnswerHandler:
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight), response)
         if response.result is Result.REDIRECT:
-            self._follow(flight, response, row)
+            row = self._follow(flight, response, row)
         elif links is not None:
             if fetched and flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
@@ -213,6 +219,8 @@ class AnswerHandler:
         analysis = reading.listed or flight.party.analyzer.analyze(
             flight.entry.url, links.hrefs, links.base, links.charset, flight.site.seen
         )
+        if links.refresh:
+            analysis = self._follow_refresh(flight, links, analysis)
         self.urls.take(flight, analysis, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
             self.urls.take_assets(flight, links.assets, flight.entry.depth + 1, links.base, links.charset)
@@ -250,10 +258,26 @@ class AnswerHandler:
             urls = map(resolved, hrefs)  # as many as there is room for
             party.rejections.add_all(Verdict.NOFOLLOW, urls, "its page, or its rel, asks not to follow it")
 
-    def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> None:
-        """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home.
+    def _follow_refresh(self, flight: PageFlight, links: PageLinks, analysis: Analysis) -> Analysis:
+        """Follow a page that refreshes itself to another one at once, as a redirect; return its other links."""
+        party, entry = flight.party, flight.entry
+        found = party.analyzer.analyze(entry.url, [links.refresh], links.base, links.charset)
+        targets = (*found.internal, *found.external)
+        if entry.hops < MAX_REDIRECTS:
+            self.urls.take(flight, found._replace(counts={}), entry.depth, hops=entry.hops + 1)
+        else:
+            party.verdicts[Verdict.TOO_MANY_REDIRECTS] += len(targets)
+            party.rejections.add_all(Verdict.TOO_MANY_REDIRECTS, targets, too_many_redirects(links.refresh))
+        return analysis._replace(
+            internal=[url for url in analysis.internal if url not in targets],
+            external=[url for url in analysis.external if url not in targets],
+        )
 
-        What its X-Robots-Tag says is no matter: it speaks of the links of a page, and here is none.
+    def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> PageRow:
+        """Follow a redirect; return the row of the URL that redirects.
+
+        Inside the scope it is a link that costs no depth, outside a candidate, of the seed's URL a new home. What its
+        X-Robots-Tag says is no matter: it speaks of the links of a page, and here is none.
         """
         party, entry = flight.party, flight.entry
         if party.traps is not None and entry.referrer:
@@ -263,20 +287,28 @@ class AnswerHandler:
             party.add_relation(row.url_hash, "redirect", target)
             if self._rules_of(flight).cookies:
                 self._pass_gate(flight, response, row.url_hash, target)
+        if flight.is_seed and not (flight.known is not None and flight.known.settled):
+            self._follow_own(flight, location)
+            return row if party.redirects <= MAX_REDIRECTS else _with_too_many(row, location)
+        if entry.hops >= MAX_REDIRECTS and target and target not in flight.site.seen:
+            return _with_too_many(row, location)
+        hops = entry.hops + 1
         if entry.role is EntryRole.SITEMAP:
-            list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules_of(flight), row.url_hash)
-            return
-        if entry.role is EntryRole.ASSET:
-            self._follow_asset(flight, location)
-            return
-        if not flight.is_seed or (flight.known is not None and flight.known.settled):
+            rules = self._rules_of(flight)
+            list_sitemaps(flight.site, party, [location], entry.url, entry.depth, rules, row.url_hash, hops=hops)
+        elif entry.role is EntryRole.ASSET:
+            self.urls.take_assets(flight, [location], entry.depth, hops=hops)
+        else:
             listed = party.counts.listed
-            self.urls.take(flight, party.analyzer.redirected(entry.url, location), entry.depth + 1)
+            self.urls.take(flight, party.analyzer.redirected(entry.url, location), entry.depth, hops=hops)
             if party.searches is not None and flight.known is None:
                 party.searches.redirected(entry.url, party.counts.listed - listed)
-            return
-        seen = flight.site.seen
-        analysis = follow_own(party, entry.url, location, self._rules.scope, seen.__contains__)
+        return row
+
+    def _follow_own(self, flight: PageFlight, location: str) -> None:
+        """Follow the redirect of a seed's own URL."""
+        party, seen = flight.party, flight.site.seen
+        analysis = follow_own(party, flight.entry.url, location, self._rules.scope, seen.__contains__)
         if analysis.internal and party.leaving is not EndReason.REDIRECTED:
             self.urls.take(flight, analysis, 0)
         else:
@@ -293,18 +325,13 @@ class AnswerHandler:
             return
         opens = party.scope.contains(target) and party.ask_opened(target)
         if not opens and flight.lane.key.retries == 0 and flight.lane.seed_id == party.seed.id:
-            party.redirected.note(
-                key, entry.stored_depth, entry.stored_position, entry.referrer, response.request.cookie
-            )
+            cookie = response.request.cookie
+            party.redirected.note(key, entry.stored_depth, entry.stored_position, entry.referrer, cookie, entry.hops)
 
-    def _follow_asset(self, flight: PageFlight, location: str) -> None:
-        """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""
-        depth = flight.entry.depth + 1
-        deepest = self._rules_of(flight).limits.max_depth - flight.party.seed.base_depth
-        if depth > deepest + 1 + _MAX_ASSET_REDIRECTS:
-            flight.party.verdicts[Verdict.DEPTH] += 1
-            return
-        self.urls.take_assets(flight, [location], depth)
+
+def _with_too_many(row: PageRow, location: str) -> PageRow:
+    """Return the row of a redirect that is not followed, for it ends a long chain."""
+    return row._replace(result=Result.TOO_MANY_REDIRECTS.value, detail=too_many_redirects(location)[:1000])
 
 
 def _finish_rereading(flight: PageFlight, row: PageRow) -> None:

@@ -54,8 +54,14 @@ class UrlLister:
         if self._topic is not None:
             self._note_relevance(flight, links, redirects)
 
-    def take(self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None) -> None:
-        """Count links, hand external ones out, pass internal ones through the seen filter; new ones are at `depth`."""
+    def take(
+        self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None, hops: int = 0
+    ) -> None:
+        """Count links, hand external ones out, pass internal ones through the seen filter; new ones are at `depth`.
+
+        `hops` is the number of redirects in a row that lead to them. To another site only the first of a chain costs no
+        depth: their number does not go there with the URL, so it is the depth that ends a chain over many sites.
+        """
         party, site = flight.party, flight.site
         for verdict, times in analysis.counts.items():
             party.verdicts[verdict] += times
@@ -63,12 +69,14 @@ class UrlLister:
             external = self.wanted(site, party, analysis.external, depth)
             if len(external) > _FEW_EXTERNAL:
                 external = _first_externals(party, external)
-            party.note_externals(external, flight.entry.depth)
+            party.note_externals(external, depth - 1 if hops == 1 and depth > 0 else flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, external, depth)
-        self.list_internal(site, party, analysis.internal, depth, source, listed=analysis.listed)
+        self.list_internal(site, party, analysis.internal, depth, source, listed=analysis.listed, hops=hops)
 
-    def take_assets(self, flight: PageFlight, hrefs: list[str], depth: int, base: str = "", charset: str = "") -> None:
+    def take_assets(
+        self, flight: PageFlight, hrefs: list[str], depth: int, base: str = "", charset: str = "", hops: int = 0
+    ) -> None:
         """List the internal images, scripts and styles of a page, whatever its depth; others are only counted."""
         party = flight.party
         analysis = party.analyzer.analyze_any_type(flight.entry.url, hrefs, base, charset)
@@ -77,7 +85,7 @@ class UrlLister:
             counts[Verdict.EXTERNAL_ASSET] = external
             party.rejections.add_all(Verdict.EXTERNAL_ASSET, analysis.external, "an asset that is external")
         party.verdicts.update(counts)
-        self.list_internal(flight.site, party, analysis.internal, depth, role=EntryRole.ASSET)
+        self.list_internal(flight.site, party, analysis.internal, depth, role=EntryRole.ASSET, hops=hops)
 
     def list_part(
         self, flight: PageFlight, links: PageLinks, urls: list[str], source: LinkClass | None
@@ -128,7 +136,8 @@ class UrlLister:
             return False
         if verdict is Verdict.INTERNAL:
             party.finder = one.referrer
-            self.list_internal(site, party, [url], depth, pushed=one.pushed)
+            # It may be where a redirect has led: the next one that leads to another site costs depth.
+            self.list_internal(site, party, [url], depth, pushed=one.pushed, hops=0 if one.pushed else 1)
         else:
             party.verdicts[verdict] += 1
         party.touch()
@@ -188,6 +197,7 @@ class UrlLister:
         role: EntryRole = EntryRole.PAGE,
         listed: int = 0,
         pushed: bool = False,
+        hops: int = 0,
     ) -> None:
         """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
 
@@ -213,15 +223,15 @@ class UrlLister:
             urls = _past_traps(site, party, traps, urls, source)
         try:
             if traps is not None and traps.picking and (first := traps.pick(urls, site.seen, party.finder, listed)):
-                party.list_pushed(site.seen, [first], depth)
-                new = [first, *party.list_new(site.seen, urls, depth, role)]
+                party.list_pushed(site.seen, [first], depth, hops)
+                new = [first, *party.list_new(site.seen, urls, depth, role, hops)]
             elif pushed:
-                new = party.list_pushed(site.seen, urls, depth)
+                new = party.list_pushed(site.seen, urls, depth, hops)
             elif self._topic is None or depth == 0 or role is not EntryRole.PAGE:
-                new = party.list_new(site.seen, urls, depth, role)
+                new = party.list_new(site.seen, urls, depth, role, hops)
             else:
                 level = self._level_on(party.rejections.page, self._topic)
-                new = party.list_by_level(site.seen, urls, depth, level)
+                new = party.list_by_level(site.seen, urls, depth, level, hops)
         except SeenFullError:
             party.leave(EndReason.SEEN_MEMORY)
             return

@@ -14,7 +14,7 @@ from scrawler.core.party.site import SiteContext
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, LinkSources, PageLinks
-from scrawler.extract.rules import refresh_target
+from scrawler.extract.rules import refresh_target, refreshes_at_once
 from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
@@ -254,14 +254,18 @@ def _exchange(response: Response, site: SiteContext | None = None, payload: Earl
 
 def _refreshed(response: Response, links: PageLinks | None) -> PageLinks | None:
     """Return the links of a page with that of its Refresh header, which comes before them; a <base> is not for it."""
-    target, url = refresh_target(header_text(response, "refresh")), response.request.url
+    content, url = header_text(response, "refresh"), response.request.url
+    target = refresh_target(content)
     if not target:
         return links
+    at_once = refreshes_at_once(content)
     if links is None:
-        return PageLinks(url, [target], sources=LinkSources([REFRESH_HEADER], []))
+        alone = LinkSources([REFRESH_HEADER], [])
+        return PageLinks(url, [target], sources=alone, refresh=target if at_once else "")
     if links.base != url:
         target = normalise(target, url).url or target
     sources = links.sources
     if sources is not None:
         sources = LinkSources([REFRESH_HEADER, *sources.of_hrefs], sources.others)
-    return replace(links, hrefs=[target, *links.hrefs], sources=sources)
+    refresh = target if at_once else links.refresh
+    return replace(links, hrefs=[target, *links.hrefs], sources=sources, refresh=refresh)

@@ -349,7 +349,9 @@ class SeedContext:
         if self.counts.internal_errors >= MOST_FAULTS:
             self.leave(EndReason.INTERNAL_ERROR, text)
 
-    def list_new(self, seen: SeenFilter, urls: list[str], depth: int, role: EntryRole = EntryRole.PAGE) -> list[str]:
+    def list_new(
+        self, seen: SeenFilter, urls: list[str], depth: int, role: EntryRole = EntryRole.PAGE, hops: int = 0
+    ) -> list[str]:
         """List those URLs that the site's filter has not seen; returns them. Raises SeenFullError, then listing none.
 
         Where anything else is raised, some may be listed twice, as they are not known to be listed; none is lost.
@@ -359,14 +361,16 @@ class SeedContext:
         lane = self.lane(NORMAL)
         new = seen.unseen(urls)
         if new:
-            lane.extend(new, depth, role, self.finder)
+            lane.extend(new, depth, role, self.finder, hops=hops)
             seen.add(new)
             self.counts.listed += len(new)
             if role is EntryRole.ASSET:
                 self.counts.assets += len(new)
         return new
 
-    def list_by_level(self, seen: SeenFilter, urls: list[str], depth: int, level_of: Callable[[str], int]) -> list[str]:
+    def list_by_level(
+        self, seen: SeenFilter, urls: list[str], depth: int, level_of: Callable[[str], int], hops: int = 0
+    ) -> list[str]:
         """List URLs of pages as `list_new` does, each in the lane of its level.
 
         Positions there count all that the party has listed. Raises SeenFullError, then listing none.
@@ -379,27 +383,27 @@ class SeedContext:
             some = by_level[level]
             # No URL but the seed's own has position 0.
             position = max(1, self.counts.listed) if level else None
-            self.lane(priority(level)).extend(some, depth, EntryRole.PAGE, self.finder, position)
+            self.lane(priority(level)).extend(some, depth, EntryRole.PAGE, self.finder, position, hops)
             seen.add(some)
             self.counts.listed += len(some)
         return new
 
-    def list_pushed(self, seen: SeenFilter, urls: list[str], depth: int) -> list[str]:
+    def list_pushed(self, seen: SeenFilter, urls: list[str], depth: int, hops: int = 0) -> list[str]:
         """List URLs that somebody else has sent as `list_new` does, before all others. Raises SeenFullError."""
         new = seen.unseen(urls)
         if new:
             # No URL but the seed's own has position 0.
-            self.lane(PUSHED).extend(new, depth, EntryRole.PAGE, self.finder, max(1, self.counts.listed))
+            self.lane(PUSHED).extend(new, depth, EntryRole.PAGE, self.finder, max(1, self.counts.listed), hops)
             seen.add(new)
             self.counts.listed += len(new)
         return new
 
-    def list_sitemap(self, seen: SeenFilter, url: str, level: int, referrer: bytes = b"") -> None:
+    def list_sitemap(self, seen: SeenFilter, url: str, level: int, referrer: bytes = b"", hops: int = 0) -> None:
         """List a sitemap that the site's filter has not seen. Raises SeenFullError."""
         lane = self.lane(SITEMAP)
         new = seen.unseen([url])
         if new:
-            lane.append(url, level, EntryRole.SITEMAP, referrer)
+            lane.append(url, level, EntryRole.SITEMAP, referrer, hops)
             seen.add(new)
             self.counts.listed += 1
 

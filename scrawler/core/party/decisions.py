@@ -11,7 +11,7 @@ from scrawler.model.results import AS_EXPECTED, TRIED_AGAIN, Result
 from scrawler.model.seeds import EndReason, SeedCounts
 from scrawler.units import counted
 
-MAX_SEED_REDIRECTS = 5
+MAX_REDIRECTS = 20  # in a row, as browsers follow (Fetch Standard, 4.4)
 PUSH_BACK: Final = frozenset({429, 503})  # statuses by which a server asks for fewer requests
 _RETRY_STATUS = frozenset({500, 502, 504})
 _PATIENT = (LaneKind.SLOW, LaneKind.REFETCH, LaneKind.WANTED, LaneKind.REREAD)  # these wait as long as may be
@@ -24,6 +24,7 @@ _SEED_FAILURES = {
     Result.HTTP_ERROR: EndReason.HTTP_ERROR,
     Result.UNWANTED_TYPE: EndReason.UNWANTED_TYPE,
     Result.REDIRECT: EndReason.REDIRECTED,
+    Result.TOO_MANY_REDIRECTS: EndReason.REDIRECTED,
     Result.INTERNAL_ERROR: EndReason.INTERNAL_ERROR,
 }
 
@@ -99,6 +100,11 @@ def listed_again(response: Response, lane: LaneKey, retries: int, pushbacks: int
 def location_of(response: Response) -> str:
     """Return where a redirect says it leads."""
     return header_text(response, "location")
+
+
+def too_many_redirects(location: str) -> str:
+    """Say that a chain of redirects is not followed any more, and where the next one leads."""
+    return f"more than {MAX_REDIRECTS} redirects in a row, the last to {location}"
 
 
 def header_text(response: Response, name: str) -> str:

@@ -128,9 +128,11 @@ class Lane:
         """Entries that are kept in memory, but for chunks that no delta has taken yet."""
         return sum(row.count for row in self._buffer) + self._tail.count
 
-    def append(self, url: str, depth: int, role: EntryRole = EntryRole.PAGE, referrer: bytes = b"") -> None:
+    def append(
+        self, url: str, depth: int, role: EntryRole = EntryRole.PAGE, referrer: bytes = b"", hops: int = 0
+    ) -> None:
         """List a URL at the end."""
-        self.append_entry(Entry(url, depth, self.length, 0, role, referrer))
+        self.append_entry(Entry(url, depth, self.length, 0, role, referrer, hops))
 
     def append_entry(self, entry: Entry) -> None:
         """List at the end what was listed elsewhere before."""
@@ -144,6 +146,7 @@ class Lane:
         role: EntryRole = EntryRole.PAGE,
         referrer: bytes = b"",
         position: int | None = None,
+        hops: int = 0,
     ) -> None:
         """List URLs of pages, or of assets, at the end, all at one depth and found on one page.
 
@@ -152,7 +155,7 @@ class Lane:
         listed, before = 0, self.length if position is None else position
         while listed < len(urls):
             more = urls[listed : listed + CHUNK_ENTRIES - self._tail.count]
-            self._tail.extend(more, depth, before + listed, role, referrer)
+            self._tail.extend(more, depth, before + listed, role, referrer, hops)
             listed += len(more)
             self._grown(len(more))
 

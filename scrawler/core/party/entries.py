@@ -35,7 +35,8 @@ class Entry(NamedTuple):
     """One listed URL; `position` is where it stands in the lister's lane of its role, `not_before` UTC milliseconds.
 
     `depth` counts links from the seed's URL; that of a sitemap is one more for each index between. `referrer` is the
-    hash of the URL of the page that listed it first, empty where none did.
+    hash of the URL of the page that listed it first, empty where none did. `hops` counts the redirects in a row that
+    have led to it: each has the depth of what redirects, and only this number ends a chain of them.
     """
 
     url: str
@@ -44,6 +45,7 @@ class Entry(NamedTuple):
     not_before: Millis = 0
     role: EntryRole = EntryRole.PAGE
     referrer: bytes = b""
+    hops: int = 0
 
     @property
     def stored_depth(self) -> int:
@@ -56,16 +58,18 @@ class Entry(NamedTuple):
         return -1 - self.position if self.role is EntryRole.SITEMAP else self.position
 
 
-def stored_entry(url: str, depth: int, position: int, not_before: Millis = 0, referrer: bytes = b"") -> Entry:
+def stored_entry(
+    url: str, depth: int, position: int, not_before: Millis = 0, referrer: bytes = b"", hops: int = 0
+) -> Entry:
     """Return an entry of its stored numbers.
 
     So its role goes with it through all lanes, chunks and machines, and where there are pages alone it costs nothing.
     """
     if position < 0:
-        return Entry(url, depth, -1 - position, not_before, EntryRole.SITEMAP, referrer)
+        return Entry(url, depth, -1 - position, not_before, EntryRole.SITEMAP, referrer, hops)
     if depth < 0:
-        return Entry(url, -depth, position, not_before, EntryRole.ASSET, referrer)
-    return Entry(url, depth, position, not_before, _PAGE, referrer)
+        return Entry(url, -depth, position, not_before, EntryRole.ASSET, referrer, hops)
+    return Entry(url, depth, position, not_before, _PAGE, referrer, hops)
 
 
 def encode(entries: list[Entry]) -> bytes:
@@ -74,6 +78,8 @@ def encode(entries: list[Entry]) -> bytes:
     A line is depth, position, time, referrer and URL, or the URL alone where the rest follows from the line before:
     the same depth and referrer, the next position, and no time. So the URLs that a page brings have its hash once, as
     hexadecimal digits; it stands in no line of a URL that no page has listed, as in all lines of schema 4 and before.
+    Where redirects have led to the URL, their number stands behind the referrer, which may be empty then: a program
+    that does not know of it passes it by.
     """
     lines = Lines(0)
     for entry in entries:
@@ -99,13 +105,15 @@ def find(data: bytes, url: str) -> tuple[int, Entry] | None:
     return next(((at, entry) for at, entry in enumerate(decode(data)) if entry.url == url), None)
 
 
-_Told = tuple[int, int, bytes]  # depth and position of an entry as they are stored, and its referrer
-_NOTHING_TOLD: _Told = (0, 0, b"")
+_Told = tuple[int, int, bytes, int]  # depth and position of an entry as they are stored, its referrer and its hops
+_NOTHING_TOLD: _Told = (0, 0, b"", 0)
 
 
 def _told(words: Sequence[str]) -> _Told:
     """Return what a line tells that has more words than the URL; these are the ones before it."""
-    return int(words[0]), int(words[1]), bytes.fromhex(words[3]) if len(words) > 3 else b""
+    referrer = bytes.fromhex(words[3]) if len(words) > 3 else b""
+    hops = int(words[4]) if len(words) > 4 else 0
+    return int(words[0]), int(words[1]), referrer, hops
 
 
 def _origin_of(url: str) -> str:
@@ -132,8 +140,8 @@ def _told_before(text: bytes, offset: int) -> _Told:
     url = text.rfind(b" ", 0, offset) + 1
     if not url:
         return _NOTHING_TOLD
-    depth, position, referrer = _told(text[text.rfind(b"\n", 0, url) + 1 : url].decode().split())
-    return depth, position + text.count(b"\n", url, offset) - 1, referrer
+    depth, position, referrer, hops = _told(text[text.rfind(b"\n", 0, url) + 1 : url - 1].decode().split(" "))
+    return depth, position + text.count(b"\n", url, offset) - 1, referrer, hops
 
 
 class Lines:
@@ -145,6 +153,7 @@ class Lines:
     __slots__ = (
         "_before",
         "_depth",
+        "_hops",
         "_last",
         "_next",
         "_offset",
@@ -169,7 +178,7 @@ class Lines:
 
     def _rewind(self) -> None:
         self._next, self._offset = self.first, 0  # what is read next, and where it begins
-        self._depth, self._position, self._referrer = self._before
+        self._depth, self._position, self._referrer, self._hops = self._before
         self._shown: Entry | None = None  # the entry before
 
     @property
@@ -179,27 +188,31 @@ class Lines:
 
     def append(self, entry: Entry) -> None:
         """Add an entry."""
-        url, depth, position, not_before, role, referrer = entry
+        url, depth, position, not_before, role, referrer, hops = entry
         if role is not _PAGE:
             depth, position = entry.stored_depth, entry.stored_position
         url = self._short(url)
-        if self._last == (depth, position - 1, referrer) and not not_before:
+        if self._last == (depth, position - 1, referrer, hops) and not not_before:
             line = f"{url}\n"
+        elif hops:
+            line = f"{depth} {position} {not_before} {referrer.hex()} {hops:02} {url}\n"
         elif referrer:
             line = f"{depth} {position} {not_before} {referrer.hex()} {url}\n"
         else:
             line = f"{depth} {position} {not_before} {url}\n"
-        last = depth, position, referrer
+        last = depth, position, referrer, hops
         self._text += line.encode()  # whole or not at all, and nothing behind it raises
         self._last = last
         self.count += 1
 
-    def extend(self, urls: Sequence[str], depth: int, position: int, role: EntryRole, referrer: bytes) -> None:
+    def extend(
+        self, urls: Sequence[str], depth: int, position: int, role: EntryRole, referrer: bytes, hops: int = 0
+    ) -> None:
         """Add URLs of pages, or of assets, all at one depth and of one page, from a position on."""
         self.origin = self.origin or _origin_of(urls[0])
         more = _without(self.origin, "".join([f"{url}\n" for url in urls[1:]]).encode())
-        first = Entry(urls[0], depth, position, 0, role, referrer)
-        last = first.stored_depth, position + len(urls) - 1, referrer
+        first = Entry(urls[0], depth, position, 0, role, referrer, hops)
+        last = first.stored_depth, position + len(urls) - 1, referrer, hops
         self.append(first)
         try:
             self._text += more
@@ -250,11 +263,11 @@ class Lines:
         not_before = 0
         if " " in url:
             *words, url = url.split(" ")
-            self._depth, self._position, self._referrer = _told(words)
+            self._depth, self._position, self._referrer, self._hops = _told(words)
             not_before = int(words[2])
         if url[0] == "/":
             url = self.origin + url
-        self._shown = stored_entry(url, self._depth, self._position, not_before, self._referrer)
+        self._shown = stored_entry(url, self._depth, self._position, not_before, self._referrer, self._hops)
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield all entries, from the first one."""

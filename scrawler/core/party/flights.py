@@ -40,8 +40,9 @@ class PageFlight(NamedTuple):
 
     @property
     def is_seed(self) -> bool:
-        """Whether it is its party's own URL, or where that redirects."""
-        return self.entry.depth == 0 and self.lane.seed_id == self.party.seed.id
+        """Whether it is its party's own URL, or where that redirects (not where a page there refreshes itself to)."""
+        entry = self.entry
+        return entry.depth == 0 and entry.hops == 0 and self.lane.seed_id == self.party.seed.id
 
     @property
     def attempt(self) -> int:

@@ -20,7 +20,7 @@ from scrawler.model.terms import url_hash
 MOST_FIRST = 10_000  # of the URLs that a party remembers
 MOST_NEWEST = 256  # where these are full of others: a gate that is met later leads back soon
 
-_KNOWN = Struct("<iqq")  # depth, position, hash of the Cookie header; the referrer follows
+_KNOWN = Struct("<iqqi")  # depth, position, hash of the Cookie header, hops; the referrer follows
 _ASKED_AGAIN = b""
 
 
@@ -36,9 +36,9 @@ class Redirected:
     def __len__(self) -> int:
         return len(self._first or ()) + len(self._newest or ())
 
-    def note(self, key: bytes, depth: int, position: int, referrer: bytes, cookie: str) -> None:
+    def note(self, key: bytes, depth: int, position: int, referrer: bytes, cookie: str, hops: int = 0) -> None:
         """Remember a URL that was redirected, by its hash and its stored numbers; `cookie` was sent to it."""
-        self._remember(key, _KNOWN.pack(depth, position, hash(cookie)) + referrer)
+        self._remember(key, _KNOWN.pack(depth, position, hash(cookie), hops) + referrer)
 
     def note_again(self, key: bytes) -> None:
         """Remember that a URL is asked once more, or was."""
@@ -54,12 +54,12 @@ class Redirected:
         known = self._get(key)
         if not known or jar is None:
             return None
-        depth, position, sent = _KNOWN.unpack_from(known)
+        depth, position, sent, hops = _KNOWN.unpack_from(known)
         cookie = jar.header(url)
         if not cookie or hash(cookie) == sent:
             return None
         self.note_again(key)
-        return stored_entry(url, depth, position, referrer=known[_KNOWN.size :])
+        return stored_entry(url, depth, position, referrer=known[_KNOWN.size :], hops=hops)
 
     def _get(self, key: bytes) -> bytes | None:
         for known in (self._first, self._newest):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.decisions import MAX_SEED_REDIRECTS
+from scrawler.core.party.decisions import MAX_REDIRECTS, too_many_redirects
 from scrawler.model.deltas import Rehoming
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason
@@ -28,8 +28,8 @@ def follow_own(party: SeedContext, url: str, location: str, scope: Scope, is_lis
     if not (analysis.internal or analysis.external):
         return analysis
     party.redirects += 1
-    if party.redirects > MAX_SEED_REDIRECTS:
-        party.leave(EndReason.REDIRECTED, f"more than {MAX_SEED_REDIRECTS} redirects, last to {location}")
+    if party.redirects > MAX_REDIRECTS:
+        party.leave(EndReason.REDIRECTED, too_many_redirects(location))
     elif analysis.internal:
         target = analysis.internal[0]
         follow_inside(party, url, target)

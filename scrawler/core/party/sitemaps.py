@@ -52,10 +52,12 @@ def list_sitemaps(
     rules: CrawlRules,
     referrer: bytes = b"",
     deepest: int = MAX_LEVEL,
+    hops: int = 0,
 ) -> None:
     """List sitemaps of the party's own site, at `level`, no deeper than `deepest`; `page` says where they are named.
 
-    `referrer` is the hash of another sitemap that names them, empty where it is robots.txt.
+    `referrer` is the hash of another sitemap that names them, empty where it is robots.txt; `hops` is the number of
+    redirects in a row that have led to them.
     """
     verdicts, lane = party.verdicts, party.lane(SITEMAP)
     for href in hrefs:
@@ -72,7 +74,7 @@ def list_sitemaps(
             party.rejections.add(Verdict.SITEMAP_LIMIT, url, words, page)
         else:
             try:
-                party.list_sitemap(site.seen, url, level, referrer)
+                party.list_sitemap(site.seen, url, level, referrer, hops)
             except SeenFullError:
                 party.leave(EndReason.SEEN_MEMORY)
                 return

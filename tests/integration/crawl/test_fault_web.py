@@ -260,7 +260,10 @@ def test_what_is_good_is_crawled(crawled: Crawled) -> None:
     assert good is not None
     assert good.result == FETCHED
     home = crawled.seeds[crawled.web.home + "/"]
-    assert home.end_reason is EndReason.MAX_DEPTH  # the thirty redirects
+    assert home.end_reason is EndReason.COMPLETED
+    last = crawled.page("/redirect-chain/20")
+    assert last is not None
+    assert last.result == Result.TOO_MANY_REDIRECTS  # of thirty
 
 
 def test_links_that_are_traps_are_not_listed(crawled: Crawled) -> None:

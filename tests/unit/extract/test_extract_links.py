@@ -10,7 +10,7 @@ import pytest
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks
 from scrawler.extract.reference import Html5libExtractor
-from scrawler.extract.rules import DEFAULT_POLICY, refresh_target, srcset_urls
+from scrawler.extract.rules import DEFAULT_POLICY, refresh_target, refreshes_at_once, srcset_urls
 from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import fastest_extractor
 
@@ -118,9 +118,8 @@ IN_DRAWINGS = {
 
 @pytest.mark.parametrize(("body", "hrefs"), CASES.values(), ids=CASES.keys())
 def test_what_is_a_link(extractor: LinkExtractor, body: bytes, hrefs: list[str]) -> None:
-    assert replace(extractor.links(body, PAGE, "text/html; charset=utf-8"), canonicals=[]) == PageLinks(
-        PAGE, hrefs, "utf-8"
-    )
+    found = replace(extractor.links(body, PAGE, "text/html; charset=utf-8"), canonicals=[], refresh="")
+    assert found == PageLinks(PAGE, hrefs, "utf-8")
 
 
 @pytest.mark.parametrize(("body", "hrefs"), IN_DRAWINGS.values(), ids=IN_DRAWINGS)
@@ -175,6 +174,21 @@ def test_base(extractor: LinkExtractor, head: bytes, base: str) -> None:
 )
 def test_meta_refresh_as_browsers_read_it(content: str, target: str) -> None:
     assert refresh_target(content) == target
+
+
+@pytest.mark.parametrize(
+    ("content", "at_once"),
+    [
+        ("0; url=a", True), (" 00,a", True), ("0.9;a", True), (".5;a", True),
+        ("1;a", False), ("05;a", False), ("10;a", False), (" 3 url=a", False),
+    ],
+)  # fmt: skip
+def test_a_refresh_without_a_pause_is_told_from_one_with(content: str, at_once: bool) -> None:
+    assert refreshes_at_once(content) is at_once
+    page = f'<template><meta http-equiv=refresh content="0;x"></template><meta http-equiv=refresh content="{content}">'
+    for extractor in (fastest_extractor(), LexborExtractor(), Html5libExtractor()):
+        links = extractor.links(page.encode(), "http://h.example/", "text/html")
+        assert links.refresh == ("a" if at_once else "")
 
 
 @pytest.mark.parametrize(
