@@ -22,7 +22,7 @@ from scrawler.store.traces import Traces
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 from scrawler.urls.refusals import words_for
-from scrawler.urls.scope import origin, scope_of, site_key
+from scrawler.urls.scope import ScopeRule, origin, scope_of, site_key
 from scrawler.urls.verdict import Verdict
 from scrawler.urls.wanted import url_patterns
 
@@ -49,7 +49,7 @@ def judged(
     `seen`: the crawl knows the URL, as listed, as a candidate, or as refused.
     """
     of_site = seeds.of_site(site_id, _SITE_SEEDS) if site_id is not None else ()
-    inside = [one for one in of_site if any(map(scope_of(one.seed.home_url, scope).contains, asked.forms))]
+    inside = [one for one in of_site if any(map(_scope_of(one, scope).contains, asked.forms))]
     case = _Case(asked, settings, of_site, inside)
     if asked.verdict != Verdict.EXTERNAL:  # it is judged without a seed, for which all that is not refused is external
         return [] if seen else [_verdict_fact(case)], REFUSED
@@ -66,6 +66,11 @@ def judged(
         facts += [fact for one in inside[:_SHOWN] if (fact := _missed_fact(one, settings))]
         facts.append(_not_seen_fact(case))
     return facts, ""
+
+
+def _scope_of(view: SeedView, scope: Scope) -> ScopeRule:
+    """Return the rule for a seed; what its URL was given as belongs to it where it has moved."""
+    return scope_of(view.seed.home_url, scope, (view.seed.url,))
 
 
 def _verdict_fact(case: _Case) -> Fact:

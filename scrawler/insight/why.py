@@ -29,7 +29,7 @@ from scrawler.store.searches import LedTo, SearchLog
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import MOST_READ, Finding, Traces
 from scrawler.units import counted
-from scrawler.urls.scope import site_key
+from scrawler.urls.scope import origin, site_key
 from scrawler.urls.verdict import Verdict
 
 
@@ -153,8 +153,14 @@ class _Enquiry:
         self._outcomes += [outcome] if outcome else []
 
     def _site(self, row_of: Callable[[str], str] = lambda key: key) -> int | None:
-        ids = (self._traces.site(row_of(site_key(form, self._scope))) for form in self._asked.forms)
+        keys = [site_key(form, self._scope) for form in self._asked.forms]
+        ids = (self._traces.site(row_of(key)) for key in (*self._moved_to(), *keys))
         return next((site_id for site_id in ids if site_id is not None), None)
+
+    def _moved_to(self) -> list[str]:
+        """Return the site to which the host of the URL has moved, if a seed that tells of that is its home page."""
+        homes = (self._seeds.get(origin(form) + "/") for form in self._asked.forms)
+        return [site_key(view.seed.home_url, self._scope) for view in homes if view and view.seed.rehomed]
 
     def _pages(self) -> bool:
         rows = self._traces.pages(self._asked.hashes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any
@@ -35,6 +35,7 @@ from scrawler.store.tables import (
     search_query,
     seed,
     seed_round,
+    site,
     url_state,
 )
 
@@ -142,6 +143,15 @@ class Frontier:
         query = query.order_by(page.c.id.desc()).limit(1)  # a URL behind a cookie gate has two answers
         rows = self._database.rows(query)
         return (Result(rows[0][0]), *rows[0][1:]) if rows else None
+
+    def free_sites(self, keys: Collection[str]) -> dict[str, tuple[int, Millis]]:
+        """Return those of the sites that have no seed to be crawled: id, and the time before which it is not asked."""
+        hashes = {hash_of(key): key for key in keys}
+        in_work = seed.c.state.in_((SeedState.READY.value, SeedState.ACTIVE.value))
+        busy = exists().where(seed.c.site_id == site.c.id, in_work)
+        free = site.c.key_hash.in_(sorted(hashes)) & ~busy
+        rows = self._database.rows(select(site.c.key_hash, site.c.id, site.c.next_due_at).where(free))
+        return {hashes[bytes(row[0])]: (row[1], row[2]) for row in rows}
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """Return what the patterns of a party's URLs have yielded so far, what is capped first, then the largest.

@@ -7,7 +7,7 @@ which are one name to the DNS: a URL keeps the dot, and is asked for with it, as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Protocol
 
@@ -123,24 +123,43 @@ class PrefixRule:
 
 @dataclass(frozen=True, slots=True)
 class DomainRule:
-    """Internal is what has the seed's registrable domain."""
+    """Internal is what has the seed's registrable domain, or one from which it has moved."""
 
-    domain: str
+    domains: frozenset[str]
 
     def contains(self, url: str) -> bool:
         """Whether a normalised URL is internal."""
-        return registrable_domain(_split(authority(url))[0]) == self.domain
+        return registrable_domain(_split(authority(url))[0]) in self.domains
 
 
-def scope_of(seed_url: str, scope: Scope) -> ScopeRule:
-    """Return the rule for a seed; `prefix` is the path up to its last slash, as with wget's --no-parent."""
+def scope_of(seed_url: str, scope: Scope, moved_from: Iterable[str] = ()) -> ScopeRule:
+    """Return the rule for a seed; `prefix` is the path up to its last slash, as with wget's --no-parent.
+
+    `moved_from` are URLs that have led to the seed's: what is like one of them is internal as well.
+    """
+    urls = dict.fromkeys((seed_url, *moved_from))
     if scope is Scope.DOMAIN:
-        return DomainRule(site_key(seed_url, scope))
+        return DomainRule(frozenset([site_key(url, scope) for url in urls]))
+    return PrefixRule(tuple([prefix for url in urls for prefix in _prefixes(url, scope)]))
+
+
+def _prefixes(seed_url: str, scope: Scope) -> list[str]:
     path = "/"
     if scope is Scope.PREFIX:
         path = folder_of(seed_url)[len(origin(seed_url)) :]
     netlocs = _with_and_without_dot(authority(seed_url))
-    return PrefixRule(tuple(scheme + netloc + path for netloc in netlocs for scheme in HTTP_SCHEMES))
+    return [scheme + netloc + path for netloc in netlocs for scheme in HTTP_SCHEMES]
+
+
+def moved_with(home_url: str, given: str, between: Iterable[str], scope: Scope) -> list[str]:
+    """Return the URLs of other sites that lead to a seed's home, and whose scopes belong to it: see `scope_of`.
+
+    That are the one that the user gave, and of those between them such as have the domain of one of both. What has led
+    on alone (a sign-on, a list of short links) is no part of the site.
+    """
+    own = {registrable_domain(host_port(url)[0]) for url in (home_url, given)}
+    near = [url for url in between if registrable_domain(host_port(url)[0]) in own]
+    return [url for url in dict.fromkeys((given, *near)) if site_key(url, scope) != site_key(home_url, scope)]
 
 
 def _with_and_without_dot(netloc: str) -> list[str]:

@@ -84,6 +84,8 @@ class Parties:
                     self._ask_for_chunks(site, lane)
                 return now + (found - wall) / 1000
             if found is None:
+                if isinstance(party.leaving, Rehoming) and _waits_for_others(site, party):
+                    return inf
                 if party.searches is not None and self._asks_on(site, party):
                     continue
                 return self._nothing_at_hand(site, party)
@@ -108,7 +110,10 @@ class Parties:
         return first_pass and party.leaving is None and party.in_flight == 0
 
     def _over(self, site: SiteContext, party: SeedContext, now: float) -> EndReason | Rehoming | None:
-        leaves_later = isinstance(party.leaving, Rehoming) and party.lists_unfinished  # its list goes with it, done
+        # Its list goes with it, done.
+        leaves_later = isinstance(party.leaving, Rehoming) and (
+            party.lists_unfinished or _waits_for_others(site, party)
+        )
         if party.leaving is not None and not leaves_later:
             return party.leaving
         limits = (site.own_rules or self._rules).limits
@@ -235,3 +240,22 @@ class Parties:
         heir = next((other for other in site.parties if other.begun and not other.ended), None)
         if heir is not None:
             self._adopt(site, heir)
+        if any(isinstance(other.leaving, Rehoming) and not other.ended for other in site.parties):
+            self._look_again(site)
+
+
+def _waits_for_others(site: SiteContext, party: SeedContext) -> bool:
+    """Whether a party that is to move stays until others of its site are over.
+
+    Where it has moved, the hosts of this site belong to it as long as nobody else asks them. So it waits for those that
+    may move as well, as none has shown a page; and where it is the home page that has moved, for all.
+    """
+    if len(site.parties) < 2:
+        return False
+    is_whole = party.seed.home_url.endswith("/") and party.seed.home_url.count("/") == 3
+    for other in site.parties:
+        if other is party or other.ended or isinstance(other.leaving, Rehoming):
+            continue
+        if is_whole or other.counts.pages == 0:
+            return True
+    return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scrawler.core.party.context import SeedContext
+from scrawler.core.party.entries import Entry
 from scrawler.core.party.publishing import WELL_KNOWN, named_on
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
@@ -20,6 +21,7 @@ from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
 
+USUAL = ("/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml")  # of these that come first which is a sitemap
 MAX_SITEMAPS = 1_000  # of a party
 MAX_LEVEL = 3  # indexes one in another
 FIRST_LEVEL = 1
@@ -27,20 +29,31 @@ SITEMAP_DEPTH = 1  # of the URLs that they list
 
 
 def list_named(
-    site: SiteContext, party: SeedContext, origin: Origin, page: str, rules: CrawlRules, response: Response
+    site: SiteContext, party: SeedContext, origin: Origin, page: str, rules: CrawlRules, response: Response | None
 ) -> None:
-    """List the sitemaps that the robots.txt of the seed's origin names, or else the usual one.
+    """List the sitemaps that the robots.txt of the seed's origin names, or else the first usual one.
 
-    Lists of ResourceSync are among them, where these are read. `response` is the answer of the seed's page.
+    Lists of ResourceSync are among them, where these are read. `response` is the answer of the seed's page, if that
+    shows one.
     """
     if rules.limits.max_depth <= 0:
         return
-    if rules.resourcesync != "off":
+    if rules.resourcesync != "off" and response is not None:
         asked = [*named_on(response), *([WELL_KNOWN] if rules.resourcesync == "ask" else [])]
         list_sitemaps(site, party, asked, page, FIRST_LEVEL, rules)
     if rules.sitemaps == "also":
         named = origin.robots.sitemaps if origin.robots is not None else ()
-        list_sitemaps(site, party, named[:MAX_SITEMAPS] or ("/sitemap.xml",), page, FIRST_LEVEL, rules)
+        list_sitemaps(site, party, named[:MAX_SITEMAPS] or USUAL[:1], page, FIRST_LEVEL, rules)
+
+
+def list_next_usual(site: SiteContext, party: SeedContext, entry: Entry, origin: Origin, rules: CrawlRules) -> None:
+    """List the next usual sitemap after one that is none, unless somebody has named that."""
+    if entry.referrer or entry.depth != FIRST_LEVEL or rules.sitemaps != "also":
+        return
+    path = entry.url[len(origin.origin) :]
+    if path not in USUAL[:-1] or (origin.robots is not None and origin.robots.sitemaps):
+        return
+    list_sitemaps(site, party, [USUAL[USUAL.index(path) + 1]], entry.url, FIRST_LEVEL, rules)
 
 
 def list_sitemaps(
@@ -65,7 +78,7 @@ def list_sitemaps(
         if not url and normalise(href, page).reason is Verdict.PORT:
             verdicts[Verdict.PORT] += 1
             party.rejections.add(Verdict.PORT, href, "a sitemap at a port of another service", page)
-        elif not url or site_key(url, rules.scope) != site.key:
+        elif not url or not (site_key(url, rules.scope) == site.key or party.scope.contains(url)):
             verdicts[Verdict.SITEMAP_ELSEWHERE] += 1
             party.rejections.add(Verdict.SITEMAP_ELSEWHERE, url or href, "a sitemap of another site", page)
         elif level > deepest or lane.length >= MAX_SITEMAPS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,7 +37,7 @@ from scrawler.revisit.due import Wishes
 from scrawler.revisit.learning import SiteLearning, unpack_rates
 from scrawler.revisit.policy import Bounds
 from scrawler.urls.analyzer import UrlAnalyzer
-from scrawler.urls.scope import scope_of
+from scrawler.urls.scope import host_port, moved_with, scope_of, site_key
 from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
 
@@ -62,6 +62,9 @@ class Frontier(Protocol):
 
     def own_urls(self, site_id: int) -> Mapping[bytes, int]:
         """Hash of the home URL -> seed, of all seeds of the site that were taken up."""
+
+    def free_sites(self, keys: Collection[str]) -> Mapping[str, tuple[int, Millis]]:
+        """Those of the sites that have no seed to be crawled: id, and the time before which it is not asked."""
 
     def fetched(self, url_hash: bytes) -> bool:
         """Whether a page row with this URL exists."""
@@ -243,7 +246,7 @@ class SiteTaker:
 
     def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
         """Make the context of one seed; it is begun if it has a list already."""
-        scope = scope_of(seed.home_url, self._rules.scope)
+        scope = scope_of(seed.home_url, self._rules.scope, self._moved_from(site, seed) if seed.rehomed else ())
         aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
         rejections = RejectionSample(seed.id)
         rules, own = site.own_rules or self._rules, site.own_rules
@@ -280,6 +283,30 @@ class SiteTaker:
         if party.begun and not party.redirected.asked_again(url_hash(seed.home_url)):
             self._recall_own(party)
         return party
+
+    def _moved_from(self, site: SiteContext, seed: Seed) -> list[str]:
+        """Return the URLs whose scopes belong to a seed that has moved to another site, as that is where they led from.
+
+        A site that has seeds of its own to be crawled is another one: its owner alone asks it. Of one that has none the
+        hosts are asked here, once the pause there is over, but for what its seeds have listed already.
+        """
+        scope = self._rules.scope
+        between = [entry.url for _, entry in islice(self._own_entries(seed.id, 0), seed.rehomed) if entry.depth == 0]
+        led = moved_with(seed.home_url, seed.url, between, scope)
+        free = self._frontier.free_sites({site_key(url, scope) for url in led})
+        left = [url for url in led if site_key(url, scope) in free]
+        try:
+            for site_id, _ in free.values():
+                self._add_listed(site, site_id)
+        except SeenFullError:
+            return []
+        for url in left:
+            due_at = free[site_key(url, scope)][1]
+            rest_ms = min(due_at - self._clock.now(), self.longest_rest_ms) + self._clock.doubt
+            until = time.monotonic() + rest_ms / 1000
+            host = host_port(url)[0]
+            site.due[host] = max(until, site.due.get(host, until))
+        return left
 
     def _keep_states(self, site: SiteContext, party: SeedContext, rules: CrawlRules) -> None:
         """Let a party note what it learns of URLs; in a round after the first, limits begin anew."""
@@ -425,11 +452,14 @@ class SiteTaker:
 
     def _rebuild_seen(self, site: SiteContext) -> None:
         try:
-            for data in self._frontier.listed(site.id):
-                site.seen.add(site.seen.unseen(decode_urls(data)))
+            self._add_listed(site, site.id)
         except SeenFullError:
             for party in site.set_aside:
                 party.leave(EndReason.SEEN_MEMORY)
+
+    def _add_listed(self, site: SiteContext, site_id: int) -> None:
+        for data in self._frontier.listed(site_id):
+            site.seen.add(site.seen.unseen(decode_urls(data)))
 
     def _take_orphans(self, site: SiteContext, states: list[LaneState]) -> None:
         taken = {party.seed.id for party in site.set_aside}

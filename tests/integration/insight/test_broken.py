@@ -229,7 +229,7 @@ def test_redirects_that_reach_no_answer_are_broken(tmp_path: Path) -> None:
     rows = {row["url"].removeprefix(home): row for row in map(json.loads, done.stdout.splitlines())}
     assert {url: row["reason"] for url, row in rows.items()} == {
         **dict.fromkeys(("/self", "/one", "/two"), "redirect-loop"),
-        **dict.fromkeys(("/c0", "/c1"), "too-many-redirects"),
+        "/c0": "too-many-redirects",
     }
     assert rows["/one"]["detail"] == "redirects to /two"
     assert done.exit_code == 1
