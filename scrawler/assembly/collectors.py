@@ -40,6 +40,7 @@ from scrawler.fetch.browser.downloader import BrowserDownloader
 from scrawler.fetch.browser.engine import Browser
 from scrawler.fetch.browser.fetcher import Fetcher
 from scrawler.fetch.downloader import Downloader, FetchLimits
+from scrawler.fetch.old_tls import accept_old_servers
 from scrawler.fetch.resolver import Resolver
 from scrawler.settings import Settings
 from scrawler.threads import no_room
@@ -110,6 +111,8 @@ def _downloader_maker(
 ) -> Callable[[], Downloader]:
     """Return what makes a collector's downloader. Where pages of some host are shown, all have one browser."""
     make: Callable[[FetchLimits], Downloader] = maker("downloader", settings)
+    if settings.insecure or any(table.get("insecure") for table in settings.sites.values()):
+        accept_old_servers()
 
     def plain() -> Downloader:
         return make(rules.fetch.plain())

@@ -19,6 +19,7 @@ import urllib3
 from scrawler.faults import fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.fetch.old_tls import explained
 from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
 from scrawler.fetch.unasked import KeptConnections
 from scrawler.model.results import Result
@@ -244,7 +245,7 @@ def _failure(error: Exception, exchange: Exchange, scheme: str) -> tuple[Result,
     if refused:
         return Result.CONNECT_FAILED, at_proxy
     if among(ssl.SSLError, urllib3.exceptions.SSLError):
-        return Result.TLS_FAILED, detail
+        return Result.TLS_FAILED, explained(detail)
     cut_between_chunks = type(causes[-1]) is urllib3.exceptions.ProtocolError
     if cut_between_chunks or among(http.client.IncompleteRead, http.client.RemoteDisconnected, ConnectionError):
         connected = exchange.sent or exchange.reused or scheme == "http"

@@ -29,7 +29,7 @@ from scrawler.urls.scope import is_public_suffix
 MAX_COOKIE = 4096  # bytes of name and value
 MAX_PER_DOMAIN = 50
 MAX_PER_JAR = 200
-MAX_HEADER = 8192  # bytes of a Cookie header
+MAX_HEADER = 4096 - len("Cookie: \r\n")  # bytes of what it says: many servers refuse a longer line (431, 400)
 MAX_KEPT = 65_536  # bytes of a jar in the database
 
 _MAX_SET = MAX_PER_DOMAIN  # Set-Cookie headers that are read of one answer
@@ -64,6 +64,7 @@ class _Cookie:
     expires_at: float
     created: int = field(compare=False)  # number of its first setting, which the jar counts
     used: int = field(compare=False)
+    set_at: int = field(compare=False)  # number of its last setting
 
 
 class CookieJar:
@@ -87,7 +88,7 @@ class CookieJar:
                 jar._make_room(domain, now)
                 tick = next(jar._counter)
                 name, _, value = pair.partition("=")
-                cookie = _Cookie(_as_sent(name, value), host_only, path, secure, expires_at, tick, tick)
+                cookie = _Cookie(_as_sent(name, value), host_only, path, secure, expires_at, tick, tick, tick)
                 jar._domains.setdefault(domain, {})[name, path] = cookie
         return jar
 
@@ -146,18 +147,18 @@ class CookieJar:
         return "; ".join(self._sendable(fitting))
 
     def _sendable(self, cookies: list[_Cookie]) -> list[str]:
-        """Put cookies in the order in which they are sent, as many as fit."""
-        cookies.sort(key=lambda cookie: (-len(cookie.path), cookie.created))
+        """Put cookies in the order in which they are sent, as many as fit: the oldest ones stay here."""
         room, tick = MAX_HEADER + len("; "), next(self._counter)
-        pairs = []
-        for cookie in cookies:
+        sent = []
+        for cookie in sorted(cookies, key=lambda cookie: cookie.set_at, reverse=True):
             length = len(cookie.pair) + len("; ")
             if length > room:
                 continue  # the small cookies behind a large one still go out
             room -= length
             cookie.used = tick
-            pairs.append(cookie.pair)
-        return pairs
+            sent.append(cookie)
+        sent.sort(key=lambda cookie: (-len(cookie.path), cookie.created))
+        return [cookie.pair for cookie in sent]
 
     def _store(self, target: RequestTarget, parsed: SetCookie, now: float) -> None:
         host, domain = target.host, parsed.domain or target.host
@@ -176,7 +177,7 @@ class CookieJar:
             self._make_room(domain, now)
             tick = next(self._counter)
             pair, created = _as_sent(parsed.name, parsed.value), known.created if known else tick
-            cookies[key] = made = _Cookie(pair, host_only, path, parsed.secure, parsed.expires_at, created, tick)
+            cookies[key] = made = _Cookie(pair, host_only, path, parsed.secure, parsed.expires_at, created, tick, tick)
             self._domains[domain] = cookies
             self.changed = self.changed or made != known
         elif known is not None:

@@ -17,9 +17,11 @@ import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.util.ssl_ import create_urllib3_context
 
 from scrawler.fetch import socks, wire
 from scrawler.fetch.downloader import FetchLimits
+from scrawler.fetch.old_tls import LEGACY_SERVER_CONNECT
 from scrawler.fetch.unasked import KeptConnections
 from scrawler.model.proxy import Proxy
 from scrawler.tuples.classes import dataclass
@@ -232,6 +234,13 @@ def _secured(sock: Any) -> tuple[str, str]:
     return sock.version() or "", cipher[0] if cipher else ""
 
 
+def _unchecked_context() -> ssl.SSLContext:
+    """Return a context that checks no certificate, and asks servers with old TLS as well."""
+    context: ssl.SSLContext = create_urllib3_context(cert_reqs=ssl.CERT_NONE)
+    context.options |= LEGACY_SERVER_CONNECT
+    return context
+
+
 class _ExactTLSConnection(_ExactConnection, HTTPSConnection):
     """The same over TLS."""
 
@@ -252,6 +261,7 @@ class PinnedAdapter(HTTPAdapter):
         self._exchange = exchange
         self._connections = connections
         self._behind: dict[Proxy, urllib3.PoolManager] = {}
+        self._unchecked: ssl.SSLContext | None = None
         super().__init__(pool_connections=connections, pool_maxsize=1)
 
     def get_connection_with_tls_context(
@@ -263,6 +273,8 @@ class PinnedAdapter(HTTPAdapter):
         options = dict[str, Any](tls)
         if origin["scheme"] == "https":
             options |= {"server_hostname": exchange.host, "assert_hostname": exchange.host}
+            if verify is False and cert is None:
+                options["ssl_context"] = self._unchecked = self._unchecked or _unchecked_context()
         proxy = exchange.proxy
         manager = self.poolmanager if proxy is None else self._manager_behind(proxy)
         host = exchange.address if proxy is None else exchange.host

@@ -12,6 +12,7 @@ import pycurl
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.fetch.old_tls import explained
 from scrawler.fetch.unasked import Server, keeps_open
 from scrawler.model.proxy import Proxy
 from scrawler.model.results import Result
@@ -375,7 +376,10 @@ class Transfer:
             return wire.result_of(status, headers, request), ""
         if code == 0:
             return Result.CUT, "connection ended within the head"
-        return _RESULTS.get(code, Result.BAD_ANSWER), message or f"libcurl error {code}"
+        result = _RESULTS.get(code, Result.BAD_ANSWER)
+        if result is Result.TLS_FAILED:
+            message = explained(message)
+        return result, message or f"libcurl error {code}"
 
     def _refused_by_proxy(self, code: int, message: str) -> str:
         """Return what a proxy has said or done in place of passing a request on, empty if it has passed it on."""
