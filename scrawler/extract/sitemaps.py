@@ -2,7 +2,9 @@
 
 Read are the sitemaps and indexes of sitemaps.org (0.9, and older ones of the same shape), plain text with a URL a line,
 RSS 0.9 to 2.0 and Atom 1.0, all of them gzipped or not. The lists of ResourceSync (ANSI/NISO Z39.99-2017) have the form
-of sitemaps: what they say besides, of themselves and of each entry, is read as well. Expat, of the standard library,
+of sitemaps: what they say besides, of themselves and of each entry, is read as well. Names in capitals count as well,
+a URL that stands in an entry without a `loc`, and the `guid` of an item without a link, unless it says that it is none;
+`xml:base` is what relative ones are read against. Expat, of the standard library,
 reads XML; it opens no external entity, and a document that declares entities or attributes of its own is read no
 further than that. What expat refuses, for a raw "&" as a rule, is read again as loosely as its makers have written it
 (`loose_xml`).
@@ -12,6 +14,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from urllib.parse import urljoin
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from scrawler.dates import read_date
@@ -41,7 +44,8 @@ _LONGEST_VALUE = 16_384  # characters of a value; of a longer one nothing is kep
 _GZIP_MAGIC = b"\x1f\x8b"
 
 CHANGE_FREQUENCIES = frozenset(("always", "hourly", "daily", "weekly", "monthly", "yearly", "never"))
-_ROOTS = frozenset(("urlset", "sitemapindex", "rss", "RDF", "feed"))
+_ROOTS = frozenset(("urlset", "sitemapindex", "rss", "rdf", "feed"))
+_LINE_END = re.compile(r"[\r\n]")
 _URL_LINE = re.compile(r"^[ \t]*(https?://\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -104,17 +108,20 @@ def _unpacked(body: bytes, content_encoding: str, limit: int) -> tuple[bytes, st
 def _root(text: str) -> str:
     """Return the name of the root element if it is a sitemap's, without prefix; else an empty string."""
     name, _ = root_of(text)
+    name = name.lower()
     return name if name in _ROOTS else ""
 
 
 def _is_list(text: str, content_type: str) -> bool:
     if media_type(content_type).essence in HTML_TYPES:
         return False
-    return _URL_LINE.match(text.partition("\n")[0]) is not None
+    return _URL_LINE.match(_LINE_END.split(text, 1)[0]) is not None
 
 
 def _read_text(text: str) -> Sitemap:
     listed: list[Listed] = []
+    if "\r" in text:  # some end their lines by it alone
+        text = text.replace("\r", "\n")
     for line in _URL_LINE.finditer(text):
         if len(listed) == MAX_URLS:
             return Sitemap(False, listed, TOO_MANY_URLS)
@@ -130,16 +137,18 @@ class _Part(Enum):
     DATE = 2
     FREQUENCY = 3
     METADATA = 4
+    GUID = 5  # its URL, if there is no better one
+    ENTRY = 6  # what stands in an entry itself: its URL, if nothing else names that
 
 
 class _Shape(NamedTuple):
-    """Where a kind of document has its entries, and what of them it says where; by local names."""
+    """Where a kind of document has its entries, and what of them it says where; by local names in lower case."""
 
     entry: tuple[str, ...]
     parts: dict[str, _Part]
 
 
-_RSS_PARTS = {"link": _Part.URL, "pubDate": _Part.DATE, "date": _Part.DATE}
+_RSS_PARTS = {"link": _Part.URL, "guid": _Part.GUID, "pubdate": _Part.DATE, "date": _Part.DATE}
 _SITEMAP_PARTS = {
     "loc": _Part.URL,
     "lastmod": _Part.DATE,
@@ -150,7 +159,7 @@ _SHAPES = {
     "urlset": _Shape(("urlset", "url"), _SITEMAP_PARTS),
     "sitemapindex": _Shape(("sitemapindex", "sitemap"), _SITEMAP_PARTS),
     "rss": _Shape(("rss", "channel", "item"), _RSS_PARTS),
-    "RDF": _Shape(("RDF", "item"), _RSS_PARTS),
+    "rdf": _Shape(("rdf", "item"), _RSS_PARTS),
     "feed": _Shape(("feed", "entry"), {"link": _Part.URL, "updated": _Part.DATE}),
 }
 
@@ -166,7 +175,15 @@ def _read_xml(text: str, root: str) -> Sitemap:
 
 
 def _local(name: str) -> str:
-    return name[name.find(":") + 1 :]
+    return name[name.find(":") + 1 :].lower()
+
+
+def _joined(base: str, url: str) -> str:
+    """Resolve a URL against a base, which may be relative itself: who lists it knows the URL of the document."""
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return url
 
 
 class _XmlReader:
@@ -179,7 +196,9 @@ class _XmlReader:
         self._depth = len(shape.entry)  # depth at which an entry stands
         self._open: list[str] = []
         self.head: dict[str, str] = {}  # what a list of ResourceSync says of itself
+        self._bases: list[tuple[int, str]] = []  # what xml:base says: depth, and URL
         self._url = ""
+        self._spare = ""  # of an entry that has no other URL
         self._date = ""
         self._frequency = ""
         self._said: dict[str, str] = {}  # what a list of ResourceSync says of an entry
@@ -249,10 +268,16 @@ class _XmlReader:
         self._elements += 1
         if depth > _DEEPEST or self._elements > _MOST_ELEMENTS:
             self._stop(TOO_DEEP if depth > _DEEPEST else TOO_MANY_ELEMENTS)
+        if base := attributes.get("xml:base"):
+            self._bases.append((depth, _joined(self._base, base.strip())))
+        if self._part is _Part.ENTRY:
+            self._take_part(_Part.ENTRY)
         if depth == self._depth + 1:
             part = self._shape.parts.get(path[-1])
             if part is not None and tuple(path[:-1]) == self._shape.entry:
                 self._begin(part, attributes)
+        elif depth == self._depth and "loc" in self._shape.parts and tuple(path) == self._shape.entry:
+            self._listen(_Part.ENTRY)
         elif depth == 2 and path[1] == "md" and not self.head:
             self.head = attributes
 
@@ -261,23 +286,40 @@ class _XmlReader:
             self._said = self._said or attributes
             return
         if part is _Part.URL and self._links_have_href:
-            if attributes.get("rel", "alternate") == "alternate":
-                self._url = self._url or attributes.get("href", "").strip()
+            attributes = {name.lower(): value for name, value in attributes.items()}
+            if not self._url and attributes.get("rel", "alternate") == "alternate":
+                href = attributes.get("href", "").strip()
+                self._url = _joined(self._base, href) if href else ""
             return
+        if part is _Part.GUID:
+            attributes = {name.lower(): value for name, value in attributes.items()}
+            if attributes.get("ispermalink", "").strip().lower() == "false":
+                return
+        self._listen(part)
+
+    def _listen(self, part: _Part) -> None:
+        """Gather the text that comes next."""
         self._part, self._text = part, []
         self._parser.CharacterDataHandler = self._text.append
+
+    @property
+    def _base(self) -> str:
+        return self._bases[-1][1] if self._bases else ""
 
     def _end(self, _name: str) -> None:
         path = self._open
         depth = len(path)
-        if self._part is not None and depth == self._depth + 1:
+        if self._part is not None and (depth == self._depth + 1 or self._part is _Part.ENTRY):
             self._take_part(self._part)
-        elif depth == self._depth and self._url and tuple(path) == self._shape.entry:
-            self._take_entry()
-        elif depth == self._depth:
-            self._date = self._frequency = ""
+        if depth == self._depth:
+            self._url = self._url or self._spare
+            if self._url and tuple(path) == self._shape.entry:
+                self._take_entry()
+            self._spare = self._date = self._frequency = ""
             self._said = {}
         path.pop()
+        while self._bases and self._bases[-1][0] > len(path):
+            self._bases.pop()
 
     def _take_part(self, part: _Part) -> None:
         self._parser.CharacterDataHandler = None
@@ -286,7 +328,10 @@ class _XmlReader:
         if len(value) > _LONGEST_VALUE:
             return
         if part is _Part.URL:
-            self._url = self._url or value
+            self._url = self._url or (_joined(self._base, value) if value else "")
+        elif part in (_Part.GUID, _Part.ENTRY):
+            if value.lower().startswith(("http://", "https://")):
+                self._spare = self._spare or value
         elif part is _Part.FREQUENCY:
             self._frequency = value.lower() if value.lower() in CHANGE_FREQUENCIES else ""
         else:
@@ -300,5 +345,4 @@ class _XmlReader:
         change, capability = said.get("change", ""), said.get("capability", "")
         until = max(0, read_date(said.get("until", "")) or 0)
         self.listed.append(Listed(self._url, date, self._frequency, change, capability, until))
-        self._url = self._date = self._frequency = ""
-        self._said = {}
+        self._url = ""

@@ -21,7 +21,7 @@ from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import AliasFlight, PageFlight
 from scrawler.core.party.own_url import follow_own
 from scrawler.core.party.relations import canonical_url, redirect_target
-from scrawler.core.party.sitemaps import list_named, list_sitemaps
+from scrawler.core.party.sitemaps import list_named, list_next_usual, list_sitemaps
 from scrawler.core.rules import CrawlRules, retry_pause_ms
 from scrawler.core.traps.traps import LinkClass, PartyTraps
 from scrawler.extract.links import PageLinks
@@ -40,6 +40,8 @@ _READ = (Result.FETCHED.value, Result.REDIRECT.value)
 _MOST_EXTERNAL = 4 << 20  # bytes of a page's external URLs: a foreign <base> makes 2 KB of each short link
 _FEW_EXTERNAL = 64  # so many external URLs may be of any length
 _MOST_PASSED_BY = 100  # queries that are listed already, by links or other parties, after which nothing is asked
+# What may come of a seed's own page at a site that has others.
+_SITE_ANSWERS = frozenset({Result.HTTP_ERROR, Result.UNWANTED_TYPE, Result.TOO_LARGE, Result.ROBOTS_DENIED})
 _MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without regard to Content-Length
 
 
@@ -123,6 +125,8 @@ class AnswerHandler:
             row = row._replace(simhash=links.simhash)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight), response)
+        else:
+            self.look_for_sitemaps(flight, response.result, reading)
         if response.result is Result.REDIRECT:
             row = self._follow(flight, response, row)
         elif links is not None:
@@ -313,6 +317,15 @@ class AnswerHandler:
             self.urls.take(flight, analysis, 0)
         else:
             party.verdicts.update(analysis.counts)
+
+    def look_for_sitemaps(self, flight: PageFlight, result: Result, reading: Reading | None = None) -> None:
+        """List the sitemaps of a seed whose own page is not to be had, or the next one that there may be."""
+        entry = flight.entry
+        if entry.role is EntryRole.SITEMAP:
+            if result is not Result.REDIRECT and (reading is None or reading.sitemap is None):
+                list_next_usual(flight.site, flight.party, entry, flight.origin, self._rules_of(flight))
+        elif flight.is_seed and result in _SITE_ANSWERS:
+            list_named(flight.site, flight.party, flight.origin, entry.url, self._rules_of(flight), None)
 
     @staticmethod
     def _pass_gate(flight: PageFlight, response: Response, key: bytes, target: str) -> None:

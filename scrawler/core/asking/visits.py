@@ -25,6 +25,7 @@ from scrawler.core.party.flights import Flight, PageFlight, ProbeFlight, flight_
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
+from scrawler.extract.sitemaps import MAX_BYTES as MAX_SITEMAP_BYTES
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.model.lanes import PUSHED
@@ -33,6 +34,7 @@ from scrawler.model.visits import conditions
 
 _REFUSALS_AT_ONCE: Final = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
+_SITEMAP_ENDS: Final = (".xml", ".xml.gz", ".txt", ".txt.gz")
 _SITEMAP_TYPES: Final = ("text/xml", "text/plain", *(f"application/{name}" for name in _APPLICATIONS))
 _REFUSING: Final = 0.05  # seconds of that after which others have their turn: some sites have thousands of rules
 
@@ -262,6 +264,7 @@ class Visits:
     def _refuse(self, site: SiteContext, choice: Choice, origin: Origin, refusal: Refuse) -> Refuse:
         """Finish an entry that is not asked for."""
         flight = _flight(site, choice, origin)
+        self._answers.look_for_sitemaps(flight, refusal.result)
         self._answers.finish(flight, refused_row(flight, refusal.result, refusal.detail, int(time.time() * 1000)))
         return refusal
 
@@ -278,6 +281,8 @@ class Visits:
         request = Request(
             url, origin.address, flight, timeout=timeout, cookie=cookie, accept=accept, limits=origin.fetch
         )
+        if may_be_sitemap and (choice.entry.role is EntryRole.SITEMAP or _is_named_as_one(url, rules)):
+            request = request._replace(max_body=MAX_SITEMAP_BYTES)
         if flight.known is not None or flight.site.earlier is not None:
             request = request._replace(headers=_conditions(choice, flight))
         if origin.fetch is not None and origin.fetch.browser is not None and _is_shown(choice):
@@ -307,6 +312,11 @@ class Visits:
             asked = flight.asked
             self._pause(site, asked, self._delay(flight, asked.own_rules or self._rules), now)
         self._downloader.start(request)
+
+
+def _is_named_as_one(url: str, rules: CrawlRules) -> bool:
+    """Tell by the name of a seed's own URL whether it may be a sitemap, which may be larger than pages."""
+    return rules.sitemaps != "off" and url.endswith(_SITEMAP_ENDS)
 
 
 def _is_shown(choice: Choice) -> bool:

@@ -116,6 +116,43 @@ def test_the_usual_place_is_looked_at_only_when_told_to(crawl: Crawl, serve: Ser
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
 
 
+HOMES = {
+    "404": NOT_FOUND,
+    "403": page("no", status="403 Forbidden"),
+    "401": page("who", "WWW-Authenticate: Basic", status="401 Unauthorized"),
+    "500": page("oh", status="500 Internal Server Error"),
+    "type": answer(b"%PDF", "200 OK", "Content-Type: application/pdf"),
+    "robots": page("home"),
+}
+USUAL = ("/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml")
+
+
+def test_sitemaps_are_read_whatever_becomes_of_the_home_page(crawl: Crawl, serve: Serve) -> None:
+    """Of the usual names the next one is asked for where the one before is none; a sitemap may be larger than pages."""
+    servers = {}
+    for number, (name, home) in enumerate(HOMES.items()):
+        place, filler = USUAL[number % 3], " " * 3_000
+
+        def site(me: str, home: bytes = home, place: str = place, filler: str = filler) -> dict[str, bytes]:
+            html = page("soft")  # says 200 where there is none
+            there = answer(urlset(me + "/1") + filler.encode(), "200 OK", XML)
+            return {"/": home, "/1": page("1"), "/wp-sitemap.xml": html} | {place: there}
+
+        rules = answer(b"User-agent: *\nDisallow: /$", "200 OK", "Content-Type: text/plain")
+        forbids = {"/robots.txt": rules} if name == "robots" else {}
+        servers[name, place] = serving(serve, lambda me, site=site, forbids=forbids: site(me) | forbids)
+    lone = serving(serve, lambda me: {"/": HOME})
+    crawl.add([server.url() for server in (*servers.values(), lone)])
+    run_whole(crawl, sitemaps="also", accept=("text/html",), max_body=2_000, threads=2)
+    for (name, place), server in servers.items():
+        seed = crawl.seed(server.url())
+        assert (seed.end_reason, seed.counts.sitemap_urls) == (EndReason.COMPLETED, 1), name
+        assert server.url("/1") in crawl.fetched(), name
+        order = [path for path in map(path_of, server.heads) if path in USUAL]
+        assert order == list(USUAL[: USUAL.index(place) + 1]), name
+    assert all(asked(lone)[path] == 1 for path in USUAL)
+
+
 RSS = "<rss version='2.0'><channel><link>{me}/</link><item><link>{me}/1</link><pubDate>Mon, 06 May 2024 00:00:00 GMT"
 RSS += "</pubDate></item></channel></rss>"
 ATOM = "<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='1'/><updated>2024-05-06T02:00:00+02:00</updated>"

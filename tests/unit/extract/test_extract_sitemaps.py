@@ -204,3 +204,33 @@ def test_any_text_is_read_or_is_none(parts: list[str]) -> None:
 def test_what_is_no_date_of_a_change_is_not_told(date: str) -> None:
     text = f"<urlset><url><loc>http://h/1</loc><lastmod>{date}</lastmod></url></urlset>"
     assert read_sitemap(text.encode(), "", "") == Sitemap(False, [Listed("http://h/1", 0)])
+
+
+LENIENT = {
+    "guid": ("<rss><channel><item><guid>http://h/1</guid></item><item><guid>http://h/no</guid><link>/2</link></item>"
+             "<item><guid isPermaLink='false'>http://h/no</guid></item><item><guid>tag:1</guid></item></channel></rss>",
+             ["http://h/1", "/2"]),
+    "bases": ("<feed xml:base='http://h/x/'><entry xml:base='y/'><link href='1'/></entry>"
+              "<entry><link href='2'/></entry><entry><link xml:base='/z/' href='3'/></entry><entry><link href='http://o/4'/></entry></feed>",
+              ["http://h/x/y/1", "http://h/x/2", "http://h/z/3", "http://o/4"]),
+    "relative-base": ("<feed xml:base='x/'><entry><link href='1'/></entry></feed>", ["x/1"]),
+    "bad-base": ("<feed xml:base='http://['><entry><link href='1'/></entry></feed>", ["1"]),
+    "bare": ("<sitemapindex><sitemap>\nhttp://h/s?a=1&amp;b=2\n</sitemap><sitemap><loc>/t</loc></sitemap></sitemapindex>",
+             ["http://h/s?a=1&b=2", "/t"]),
+    "bare-and-raw": ("<urlset><url>http://h/1?a&b</url><url>words</url><url>http://h/2<lastmod>2024</lastmod></url></urlset>",
+                     ["http://h/1?a&b", "http://h/2"]),
+    "bare-and-loc": ("<urlset><url>http://h/no<loc>/1</loc></url></urlset>", ["/1"]),
+    "capitals": ("<URLSET><URL><LOC>/1</LOC></URL><Url><Loc>/2</Loc></Url></URLSET>", ["/1", "/2"]),
+    "capitals-in-feed": ("<FEED><ENTRY><LINK HREF='/1' REL='alternate'/></ENTRY></FEED>", ["/1"]),
+    "carriage-returns": ("http://h/1\rhttp://h/2\r\rhttp://h/3", ["http://h/1", "http://h/2", "http://h/3"]),
+    "all-line-ends": ("http://h/1\r\nhttp://h/2\nhttp://h/3\r", ["http://h/1", "http://h/2", "http://h/3"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "urls"), LENIENT.values(), ids=LENIENT)
+def test_what_others_read_is_read(text: str, urls: list[str]) -> None:
+    content_type = "text/plain" if text.startswith("http") else "text/xml"
+    assert is_sitemap(text.encode(), "", content_type)
+    found = read_sitemap(text.encode(), "", content_type)
+    assert found is not None
+    assert [one.url for one in found.listed] == urls
