@@ -57,7 +57,9 @@ def _meant(scheme: str) -> str:
         return ""
     distance, place = min((_distance(scheme, one), place) for place, one in enumerate(_MEANT))
     meant = _MEANT[place]
-    return meant if distance <= (2 if min(len(scheme), len(meant)) >= _LONG else 1) else ""
+    is_long = min(len(scheme), len(meant)) >= _LONG
+    most = 2 if is_long else 1
+    return meant if distance <= most else ""
 
 
 def _distance(one: str, other: str) -> int:
