@@ -71,17 +71,21 @@ def _measure(turn: int, name: str, tree: Tree, seeds: Sequence[Domain], ports: P
         peak = [0]
         before = all_cpu()
         command = ["scrawler", "run", "--allow-private", "--user-agent", CRAWL_AGENT, "--no-export", *flags]
-        sampler = Sampler(lambda pid: peak.__setitem__(0, max(peak[0], _sockets(pid))), 0.5)
+
+        def look(pid: int) -> None:
+            peak[0] = max(peak[0], _sockets(pid))
+
+        sampler = Sampler(look, 0.5)
         figures = run_measured(tree.command(command), folder, _LONGEST, sampler=sampler)
         if figures.exit_code:
             raise click.ClickException(f"scrawler ended with {figures.exit_code}, see {folder / OUTPUT}")
         others = all_cores(all_cpu() - before - figures.cpu, figures.wall)
-        return _row(turn, tree.label(name), seeds, figures, _ends(folder), peak[0]) | {OTHERS: others}
+        return _row(turn, tree.label(name), seeds, figures, _ends(folder), peak[0], others)
 
 
 def _prepare(folder: Path, tree: Tree, seeds: Sequence[Domain], ports: Ports) -> None:
     """Import the list, and write down where its hosts are."""
-    places = portals() | {host: address for one in seeds for host, address in one.addresses.items()}
+    places = {**portals(), **{host: address for one in seeds for host, address in one.addresses.items()}}
     resolved = ", ".join(f'"{host}={address}"' for host, address in places.items())
     (folder / "scrawler.toml").write_text(f"resolve = [{resolved}]\n")
     file = folder / "seeds.txt"
@@ -113,11 +117,17 @@ def _ends(folder: Path) -> Mapping[Kind, Sequence[float]]:
 
 
 def _row(
-    turn: int, name: str, seeds: Sequence[Domain], figures: Figures, ends: Mapping[Kind, Sequence[float]], files: int
+    turn: int,
+    name: str,
+    seeds: Sequence[Domain],
+    figures: Figures,
+    ends: Mapping[Kind, Sequence[float]],
+    files: int,
+    others: float,
 ) -> Row:
     free = sorted(at for kind, times in ends.items() if kind not in _WAITING for at in times)
     done = sum(map(len, ends.values()))
-    row: Row = {
+    return {
         ROUND: turn,
         "list": name,
         "seeds": len(seeds),
@@ -128,10 +138,9 @@ def _row(
         "CPU us/seed": 1e6 * figures.cpu / max(1, done),
         "RSS MiB": figures.peak_rss / MIB,
         "files": files,
+        **{f"{kind} after s": times[-1] if times else 0.0 for kind, times in ends.items()},
+        OTHERS: others,
     }
-    for kind, times in ends.items():
-        row[f"{kind} done after s"] = times[-1] if times else 0.0
-    return row
 
 
 if __name__ == "__main__":

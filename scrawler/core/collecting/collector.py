@@ -17,7 +17,7 @@ from scrawler.core.answers.recall import is_unchanged
 from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slot
 from scrawler.core.collecting.landing import Landing
-from scrawler.core.collecting.places import Places, WaitingRoom, is_patient, look_after, only_waits
+from scrawler.core.collecting.places import Places, WaitingRoom, has_pages, is_patient, look_after, only_waits
 from scrawler.core.collecting.schedule import Schedule
 from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.durable.handover import Handover
@@ -336,7 +336,7 @@ class UrlCollector:
 
     def _let_rest(self, site: SiteContext, flight: PageFlight, now: float) -> bool:
         """Let a site wait for the pause of its host, if that is all that is to be done; returns whether it is."""
-        if site.wake_at != inf or site.is_aside or self._ports.wants_site(self):
+        if site.wake_at != inf or site.is_aside or site.is_opening or self._ports.wants_site(self):
             return False
         at = self._visits.let_rest(site, flight.origin, now)
         if at:
@@ -441,6 +441,8 @@ class UrlCollector:
     def _put_off(self, site: SiteContext, at: float, now: float) -> None:
         """Visit a site again at a time; until then its place is for others, if it only waits."""
         # Where the downloader queues requests, nobody may have been asked yet who does not answer.
+        if site.is_opening and has_pages(site):
+            self.places.goes_on(site)
         soon = self.places.room.soon if self._downloader.at_once else inf
         if only_waits(site, at, now, soon):
             if self.places.give_up(site):
@@ -521,7 +523,7 @@ class UrlCollector:
     def _release(self, site: SiteContext, now: float, resting: bool = False) -> None:
         self._handover.release(site, now, resting)
         self._visits.leave(site)
-        if self.places.remove(site):
+        if self.places.ends(site):
             self._crowded.pop(site, None)
         site.collector = None
         self._ports.site_released(site)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from math import inf
+from math import ceil, inf
 from typing import Final
 
 from scrawler.core.party.site import SiteContext
@@ -27,19 +27,31 @@ _LONG: Final = 5.0  # seconds; a shorter wait is not worth to give a place up
 _ORIGINS: Final = 20  # of a site that are looked at; a domain may have thousands
 
 
+_OPENINGS: Final = 5  # times as many seeds as there are places, at most, while openings count for little
+_NEWEST: Final = 1 / 32  # weight of the newest opening
+
+
 class WaitingRoom:
-    """How many seeds of a machine may wait without a place: each takes memory, and a descriptor while it is asked."""
+    """How many seeds of a machine may wait without a place, and what its collectors have seen of hosts.
+
+    Each takes memory, and a descriptor while it is asked.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.taken = 0
         self.soon = SOON
+        self.needed = 1.0  # part of the openings of late that came to need a place
         self._usual = SOON / _TIMES  # seconds that a first answer takes
 
     def answered_first(self, seconds: float) -> None:
         """Note how long the first answer of a host has taken."""
         self._usual += _WEIGHT * (min(seconds, _LATEST) - self._usual)
         self.soon = min(_LATEST, max(SOON, _TIMES * self._usual))
+
+    def opened(self, needs_place: bool) -> None:
+        """Note what an opening has come to."""
+        self.needed += _NEWEST * (needs_place - self.needed)
 
 
 class Places:
@@ -51,11 +63,14 @@ class Places:
         self.sites: dict[int, SiteContext] = {}  # that have places
         self.waiting: dict[int, SiteContext] = {}  # that have none
         self.held = 0
+        self._opening = 0  # seeds of these whose sites are at their opening
 
     @property
     def free(self) -> int:
         """Seeds for which there are places; below 0 where sites have come back that had given theirs up."""
-        return self._rules.capacity - self.held
+        capacity = self._rules.capacity
+        taken = self.held - self._opening + ceil(self.room.needed * self._opening)
+        return min(capacity - taken, _OPENINGS * capacity - self.held)
 
     def __len__(self) -> int:
         return len(self.sites) + len(self.waiting)
@@ -70,13 +85,14 @@ class Places:
 
     def add(self, site: SiteContext) -> None:
         """Give a site a place."""
+        site.is_opening = not has_pages(site)
         self.sites[site.id] = site
-        self.held += site.count
+        self._count(site, site.count)
 
     def remove(self, site: SiteContext) -> bool:
         """Forget a site; returns whether it was here."""
         if self.sites.pop(site.id, None) is not None:
-            self.held -= site.count
+            self._count(site, -site.count)
             return True
         if self.waiting.pop(site.id, None) is None:
             return False
@@ -87,7 +103,25 @@ class Places:
     def changed(self, site: SiteContext, more: int) -> None:
         """Note that a site has so many seeds more, or fewer."""
         if not site.is_aside:
-            self.held += more
+            self._count(site, more)
+
+    def _count(self, site: SiteContext, more: int) -> None:
+        self.held += more
+        if site.is_opening:
+            self._opening += more
+
+    def goes_on(self, site: SiteContext) -> None:
+        """Note that a site has brought a page and has more to do: it needs its place from now on."""
+        site.is_opening = False
+        if not site.is_aside:
+            self._opening -= site.count
+        self.room.opened(needs_place=True)
+
+    def ends(self, site: SiteContext) -> bool:
+        """Forget a site that is let go of; returns whether it was here."""
+        if site.is_opening:
+            self.room.opened(needs_place=False)
+        return self.remove(site)
 
     def give_up(self, site: SiteContext) -> bool:
         """Let a site that only waits go without a place; returns whether there was room to wait."""
@@ -126,6 +160,11 @@ def look_after(site: SiteContext, now: float, soon: float) -> float:
     if not (site.in_flight and is_patient(site)) or now >= site.asked_at + soon:
         return inf
     return site.asked_at + soon
+
+
+def has_pages(site: SiteContext) -> bool:
+    """Whether a seed of the site that is in work has brought a page, under whatever owner."""
+    return any(party.counts.pages for party in site.parties)
 
 
 def is_patient(site: SiteContext) -> bool:

@@ -141,6 +141,7 @@ class SiteContext:
     in_flight: int = 0
     asked_at: float = 0.0  # machine time at which it was asked last
     asked_slowly: bool = False  # whether that was for a page of the slow lane
+    is_opening: bool = False  # whether it has not brought a page here, and may never need its place for long
     is_aside: bool = False  # whether it only waits, so that it has no place at its collector
     queues_at: Server | None = None  # the server at whose address it waits to ask
     still_queues: bool = False  # whether its last visit found that it still has to wait there

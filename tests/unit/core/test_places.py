@@ -177,3 +177,33 @@ def test_where_first_answers_take_long_they_are_waited_for_as_long() -> None:
     for _ in range(100):
         room.answered_first(0.1)
     assert room.soon == SOON
+
+
+def test_an_opening_counts_as_the_part_of_a_place_that_openings_of_late_came_to_need() -> None:
+    places = Places(crawl_rules(capacity=10), room := WaitingRoom(1))
+    for number in range(10):
+        places.add(site(number))
+    assert places.free == 0, "so far all are thought to be real"
+    for _ in range(100):
+        room.opened(needs_place=False)
+    assert places.free == 9
+
+    for number in (0, 1):
+        places.sites[number].parties[0].counts.pages = 1
+        places.goes_on(places.sites[number])
+    assert places.free == 7
+    assert places.ends(places.sites[0])
+    assert places.ends(places.sites[2])
+    assert places.free == 8
+    for number in range(10, 60):
+        places.add(site(number))
+    assert places.free < 0, "however few of them are real, five times the places are all"
+
+
+def test_where_all_sites_are_real_no_more_are_in_work_than_there_are_places() -> None:
+    places = Places(crawl_rules(capacity=2), WaitingRoom(1))
+    for number in range(100):
+        places.add(site(number))
+        places.goes_on(places.sites[number])
+        assert places.free == 1
+        places.ends(places.sites[number])
