@@ -426,6 +426,7 @@ def _summary(crawl: str, ended: Sequence[Ended], elapsed: float, database: Datab
         seed_counts(seeds.counts()),
         tuple(chain.from_iterable(one.warc_files for one in ended)),
         *faults_told(settings, crawl, seeds),
+        deaths=seeds.deaths(),
         dead_at_proxies=seeds.dead_at_proxies(),
         left_out=left_out(database),
         saved=seeds.saved(),

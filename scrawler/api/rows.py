@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from scrawler.errors import SettingsError
+from scrawler.model.deaths import Death, death_of
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
@@ -35,6 +36,7 @@ class Seed:
     started_at: datetime | None
     ended_at: datetime | None
     columns: Mapping[str, Any]  # what the seed file said of it beside the URL
+    dead_as: Death | None = None  # of what it has died, if it has
 
     @property
     def pages(self) -> int:
@@ -60,6 +62,7 @@ def seed_row(view: SeedView) -> Seed:
         started_at=None if view.started_at is None else _time(view.started_at),
         ended_at=None if view.ended_at is None else _time(view.ended_at),
         columns=view.columns,
+        dead_as=death_of(seed.end_reason, view.end_detail),
     )
 
 

@@ -48,6 +48,7 @@ from scrawler.settings import Settings
 from scrawler.urls.filters import UrlFilters
 
 _LEASE_MARGIN = 3.0  # seconds before the end of its lease at which a machine stops to start requests
+_NAMES_WAITING = 20_000  # names that may wait for a thread of the resolver
 _ROWS_WAITING = 20_000  # rows that may wait for the checkpointer before collectors pause
 
 
@@ -84,6 +85,7 @@ def build_machine(
         static=_resolve_table(settings.resolve),
         allow_private=settings.allow_private,
         allow_addresses=settings.allow_addresses,
+        queue=_NAMES_WAITING,
     )
     with ExitStack() as failing:
         failing.callback(resolver.close)  # its threads would outlive a part that cannot be made

@@ -33,7 +33,7 @@ from scrawler.cli.log import LogOptions, logged, with_log
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import FILLED, Command, FileName, InGroups, with_settings
 from scrawler.cli.progress import ProgressLine
-from scrawler.cli.proxies import proxies_text
+from scrawler.cli.proxies import deaths_text, proxies_text
 from scrawler.cli.streams import output_is_closed
 from scrawler.cli.tables import print_pairs
 from scrawler.cli.watching import Watched
@@ -355,6 +355,7 @@ def _print_summary(summary: RunSummary, settings: Settings, *, err: bool = False
             **_faults(summary),
             "DNS look-ups": f"{summary.lookups:,}",
             **{f"seeds {name}": f"{count:,}" for name, count in summary.seeds.items()},
+            **deaths_text(summary.deaths),
             **proxies_text(*summary.dead_at_proxies),
             **left_out_text(summary.left_out, summary.seeds),
             "WARC files": _files(summary.warc_files),

@@ -21,7 +21,7 @@ _COUNTS = tuple(SeedCounts.__dataclass_fields__)
 _ROUND_SHOWN = ("url", "round", "end_reason", "requests", "pages", "not_modified", "http_errors", "failures", "saved")
 _ROUND = ("url", "round", "began_at", "ended_at", "end_reason", "elapsed_ms", *_COUNTS)
 _ALL = (
-    *("url", "site", "home_url", "hops", "rehomed", "state", "end_reason", "end_detail"),
+    *("url", "site", "home_url", "hops", "rehomed", "state", "end_reason", "end_detail", "dead_as"),
     *_COUNTS,
     *("verdicts", "elapsed_ms", "added_at", "started_at", "ended_at", "machine_id", "columns"),
 )

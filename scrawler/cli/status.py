@@ -15,7 +15,7 @@ from scrawler.cli.left_out import left_out_text
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import left_text
-from scrawler.cli.proxies import proxies_text
+from scrawler.cli.proxies import deaths_text, proxies_text
 from scrawler.cli.tables import print_pairs, printable, with_dates
 from scrawler.copying_note import CopiesNote
 from scrawler.dates import iso_date
@@ -66,6 +66,7 @@ def status(settings: Settings, as_json: bool) -> None:
         left = _seconds_left(one, summary, orders)
         urls, visits = exchanged(database), guests(database)
         traps = left_out(database)
+        deaths = Seeds(database).deaths()
         proxies, hooks = Seeds(database).dead_at_proxies(), Webhooks(database).all()
         if as_json:
             values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
@@ -74,11 +75,12 @@ def status(settings: Settings, as_json: bool) -> None:
             values["listeners"] = [asdict(one) for one in listeners(database)]
             values["pushed"] = {one.source: one._asdict() for one in tallies(database)} | {"waiting": waiting(database)}
             values["left_out_as_traps"] = traps._asdict()
+            values["dead_as"] = deaths
             values["dead_at_proxies"] = dict(zip(("seeds", "detail"), proxies, strict=True))
             click.echo(json_line(values | {"seconds_left": None if left is None else round(left, 1)}))
         else:
             ended = {str(reason): number for reason, number in summary.seeds.get(SeedState.DONE, {}).items()}
-            archive = left_out_text(traps, ended) | proxies_text(*proxies) | _lost_text(lost)
+            archive = left_out_text(traps, ended) | deaths_text(deaths) | proxies_text(*proxies) | _lost_text(lost)
             archive |= _copies_text(one.copies()) | _hooks_text(hooks)
             archive = listening_text(database) | archive
             _print(crawl, database.where, orders, summary, counts | _told_of(urls) | visits.told(), archive, left)

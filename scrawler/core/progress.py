@@ -112,5 +112,6 @@ class RunSummary:
         0  # bytes of bodies that were not archived again, of the whole crawl: 304, or an earlier crawl has them
     )
     left_out: LeftOut = LeftOut()  # as traps, of the whole crawl
+    deaths: Mapping[str, int] = field(default_factory=dict)  # seeds of the whole crawl by what they have died of
     dead_at_proxies: tuple[int, str] = (0, "")  # seeds, of the whole crawl, and what most of them met
     given_up: tuple[str, ...] = ()  # what is to be said of machines that died again and again

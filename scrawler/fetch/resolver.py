@@ -7,6 +7,7 @@ import socket
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 from time import monotonic
 
@@ -20,6 +21,8 @@ _NEVER = math.inf
 _NEGATIVE_TTL = 60.0  # seconds for which it is known that there is no such name: there may be one soon
 _QUEUE_PER_THREAD = 8
 _CACHE_SIZE = 100_000  # names whose addresses are remembered
+_STUCK = 1.0  # seconds after which a look-up is taken for one that hangs, so that another thread works in its place
+_MOST_STUCK = 500  # look-ups that hang, and have threads in their places
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class Resolver:
 
     The system's resolver tells no times to live, so `ttl` is fixed, and at most 60 s for failures. `static` maps
     host names to addresses and goes before the DNS; its addresses pass the guard like all others. IPv4 addresses
-    are preferred, and one that the guard refuses is never chosen. Raises StartError.
+    are preferred, and one that the guard refuses is never chosen. `queue` names may wait for a thread. Some name
+    servers never answer: whoever calls `keep_up` now and then lets other names pass by theirs. Raises StartError.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class Resolver:
         allow_private: bool = False,
         allow_addresses: Iterable[str] = (),
         *,
+        queue: int = 0,
         look_up: Callable[[str], list[str]] = system_addresses,
     ) -> None:
         self._ttl = ttl
@@ -69,7 +74,9 @@ class Resolver:
         self._cache: OrderedDict[str, Resolution] = OrderedDict()
         self._waiting: dict[str, list[OnDone]] = {}  # hosts in the queue, or in work -> who waits for them
         self._queue: deque[str] = deque()
-        self._room = threads * _QUEUE_PER_THREAD
+        self._room = max(queue, threads * _QUEUE_PER_THREAD)
+        self._usual = threads
+        self._began: dict[threading.Thread, float] = {}  # when each thread that asks has begun to
         self._closed = False
         self._lookups = 0
         self._threads = [threading.Thread(target=self._work, name=f"dns-{number}") for number in range(threads)]
@@ -102,6 +109,21 @@ class Resolver:
                 return self._enqueue(host, on_done)
         on_done(host, known)
         return True
+
+    def keep_up(self) -> None:
+        """Let a further thread work for each look-up that hangs while names wait; it ends when it is not needed."""
+        with self._lock:
+            since = monotonic() - _STUCK
+            stuck = min(sum(began <= since for began in self._began.values()), _MOST_STUCK)
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+            missing = min(self._usual + stuck - len(self._threads), len(self._queue))
+            if self._closed or missing <= 0:
+                return
+            with suppress(StartError):  # where the system has no room for them, names wait
+                for _ in range(missing):
+                    thread = threading.Thread(target=self._work, name="dns-more")
+                    start(thread)
+                    self._threads.append(thread)
 
     def forget_failures(self) -> None:
         """Forget which names were not found, so that they are asked for again: the resolver may have been away."""
@@ -155,13 +177,18 @@ class Resolver:
         while True:
             with self._lock:
                 while not self._queue and not self._closed:
+                    if len(self._threads) - len(self._began) > self._usual:
+                        self._threads.remove(threading.current_thread())  # so many are idle that it is not needed
+                        return
                     self._lock.wait()
                 if self._closed:
                     return
                 host = self._queue.popleft()
                 self._lookups += 1
+                self._began[threading.current_thread()] = monotonic()
             resolution = self._ask(host)
             with self._lock:
+                del self._began[threading.current_thread()]
                 self._remember(host, resolution)
                 callers = self._waiting.pop(host, [])
             for on_done in callers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
-from os import fsencode
+from os import fsencode, strerror
 from time import time
 
 import pycurl
@@ -379,6 +379,8 @@ class Transfer:
         result = _RESULTS.get(code, Result.BAD_ANSWER)
         if result is Result.TLS_FAILED:
             message = explained(message)
+        elif code == pycurl.E_COULDNT_CONNECT and (number := self.handle.getinfo(pycurl.OS_ERRNO)):
+            message = f"{message.rpartition(': ')[0]}: {strerror(number)}"  # libcurl does not say why
         return result, message or f"libcurl error {code}"
 
     def _refused_by_proxy(self, code: int, message: str) -> str:

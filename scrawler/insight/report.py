@@ -44,6 +44,7 @@ from scrawler.store.traces import Traces
 from scrawler.urls.scope import site_key
 
 _TYPES_SHOWN = 25
+_HOSTS_OF_PARKED, _GROUPS_SHOWN = 10, 25  # hosts at least that show one page, and how many such groups are told
 _SLOWEST = ("site", "a_request_ms", "requests", "pages", "in_work_ms", "wait_ms", "slowest_answer_ms")
 _POLITENESS = ("wait_ms", "pushed_back", "retries", "slowed", "slow_pages")
 _EXCHANGED = ("urls_", "guest_")  # what is told where machines exchange URLs
@@ -132,9 +133,12 @@ class _Maker:
             (loss.warc_file, loss.kind.value, loss.records, loss.revisits, loss.state.value)
             for loss in Losses(self._database).all().values()
         ]
+        parked, groups = ("hosts", "address", "example"), self._reports.parked(_HOSTS_OF_PARKED, _GROUPS_SHOWN)
         lost = ("file", "it_is", "records", "referring_records", "state")
         tables = (
             Table("ends", "Seeds by end reason, or state", ("end", "seeds"), [*ends.items()], "seeds"),
+            Table("deaths", "Dead seeds by what they died of", ("dead_as", "seeds"), [*self._reports.deaths().items()]),
+            Table("parked", "Hosts that show one page (parked domains, perhaps)", parked, groups),
             Table("runs", "Last runs of machines", columns, self._reports.runs()),
             Table("lost", "WARC files from which records are gone", lost, gone),
         )

@@ -32,3 +32,5 @@ class CrawlLeft(NamedTuple):
     sites: tuple[SiteLeft, ...]
     step: int
     machines: int  # that live
+    ended: int = 0  # seeds that have ended within the last minute ...
+    ended_in: float = 0.0  # ... and the seconds since the first of them

@@ -14,12 +14,32 @@ from scrawler.plan.rules import DATABASE_ROWS, PlannedSite, PlanRules, plan_rule
 from scrawler.plan.simulation import simulate
 from scrawler.settings import Settings
 
+_SHORTEST = 5.0  # seconds over which seeds have ended, so that it can be told how fast
+
 
 def seconds_left(left: CrawlLeft, settings: Settings, product_token: str, cores: int) -> float | None:
     """Return how long a crawl takes yet, in seconds; None where nothing is known yet, and 0 where nothing is left.
 
-    Raises SettingsError where seeds are distributed by a part of another package.
+    It is no less than the seeds that are left take at the pace at which others have ended of late: where most of a
+    list is dead, its pages tell little. Raises SettingsError where seeds are distributed by a part of another package.
     """
+    by_pages = _by_pages(left, settings, product_token, cores)
+    by_seeds = _by_seeds(left, settings)
+    return by_pages if by_seeds is None else max(by_seeds, by_pages or 0.0)
+
+
+def _by_seeds(left: CrawlLeft, settings: Settings) -> float | None:
+    """Return how long the seeds that are left take at the pace of late, in seconds; None where that tells nothing.
+
+    So it is where fewer have ended than there are places: large sites may all be about to end.
+    """
+    places = settings.threads * settings.seeds_per_thread * max(1, left.machines)
+    if left.ended < places or left.ended_in < _SHORTEST:
+        return None
+    return left.step * sum(one.unfinished for one in left.sites) * left.ended_in / left.ended
+
+
+def _by_pages(left: CrawlLeft, settings: Settings, product_token: str, cores: int) -> float | None:
     if not any(one.sized.requests for one in left.sites):
         return None
     machines = settings.model_copy(update={"machines": max(1, left.machines)})

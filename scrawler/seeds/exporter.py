@@ -54,6 +54,7 @@ class ExportRow(NamedTuple):
     warc_length: int | None = None
     revisit: int | None = None
     columns: str | None = None  # JSON: further columns of a seed in its seed file
+    dead_as: str | None = None  # of what a dead seed has died, a Death
 
 
 _NUMBERS = frozenset(
@@ -61,7 +62,7 @@ _NUMBERS = frozenset(
 )
 T = TypeVar("T")
 _row = ExportRow._make
-_NOTHING_MORE = (None,) * 12  # of a candidate seed or a page that has no more than a line
+_NOTHING_MORE = (None,) * 13  # of a candidate seed or a page that has no more than a line
 _RANKS = tuple(one.value for one in (SeedState.DONE, SeedState.SLOW, SeedState.ACTIVE, SeedState.READY))
 _WRITTEN = 2_000  # rows held in memory at a time
 
@@ -217,8 +218,9 @@ def _page_rows(database: Database, seed_id: int | None) -> Iterator[ExportRow]:
 
 
 def _seed_row(seed: SeedLine) -> ExportRow:
-    url, state, end_reason, hops, columns = seed
-    return _row((url, "seed", state, end_reason, hops, None, None, None, None, *_NOTHING_MORE[1:], columns or None))
+    url, state, end_reason, hops, columns, dead_as = seed
+    known = url, "seed", state, end_reason, hops, None, None, None, None
+    return _row((*known, *_NOTHING_MORE[2:], columns or None, dead_as))
 
 
 def _candidate_urls(database: Database) -> Iterator[list[tuple[str]]]:
@@ -248,7 +250,7 @@ def _page_row(view: PageView) -> ExportRow:
     return _row((
         page.url, "page", None, None, None, page.depth, page.result, page.status, None, seed, page.content_type,
         page.length, page.fetched_at, page.elapsed_ms, page.digest.hex() or None, referrer or None,
-        page.warc_file or None, *_place(page.warc_file, page.warc_offset, page.warc_length, page.revisit), None,
+        page.warc_file or None, *_place(page.warc_file, page.warc_offset, page.warc_length, page.revisit), None, None,
     ))  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from scrawler.tuples.classes import NamedTuple
 _SITES = 5_000  # sites that are read
 _LARGEST = 50  # seeds in work, those with the most left, whose sites are always among them
 _NEWEST = 20_000  # pages by which response times are told
+_LATELY = 60.0  # seconds
 _FINAL = sorted({"failures", *COUNTED_AS.values()})  # counts of seeds that add up to their final results
 
 
@@ -63,7 +64,7 @@ def _read(connection: Connection, clock: str, sites: int) -> CrawlLeft:
         for row in rows
         if row.id in seeds
     )
-    return CrawlLeft(left, step, _living(connection, now))
+    return CrawlLeft(left, step, _living(connection, now), *_ended(connection, now, step))
 
 
 def _chosen(identity: ColumnElement[int], step: int, largest: Collection[int]) -> ColumnElement[bool]:
@@ -115,6 +116,14 @@ def _robots(connection: Connection, step: int, largest: Collection[int]) -> Mapp
     for row in connection.execute(query):
         texts[row.site_id].append(row.body)
     return texts
+
+
+def _ended(connection: Connection, now: ColumnElement[int], step: int) -> tuple[int, float]:
+    """Return about how many seeds have ended of late, and the seconds since the first of these has."""
+    query = select(sql.count(), sql.min(seed.c.ended_at), now.label("now"))
+    lately = seed.c.ended_at >= now - int(1000 * _LATELY)
+    row = connection.execute(query.where(lately, _chosen(seed.c.site_id, step, ()))).one()
+    return (step * row[0], (row.now - row[1]) / 1000) if row[0] else (0, 0.0)
 
 
 def _living(connection: Connection, now: ColumnElement[int]) -> int:

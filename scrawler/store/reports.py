@@ -16,14 +16,17 @@ from sqlalchemy import ColumnElement, and_, literal, select, union_all
 from sqlalchemy import func as sql
 from sqlalchemy import literal_column as number
 
+from scrawler.model.results import Result
 from scrawler.store.candidates import fewer_than_looked_up, those_of_seeds
 from scrawler.store.engine import Database
 from scrawler.store.page_classes import class_of
 from scrawler.store.rows import AnyRow, AnySelect
+from scrawler.store.seeds import Seeds
 from scrawler.store.sqlite_sums import asked, names_in, site_sums_of, verdict_sums_of
 from scrawler.store.tables import (
     SEED_COUNTS,
     candidate,
+    page,
     pattern,
     rejection,
     relation,
@@ -39,6 +42,7 @@ PARTIES = (1, 2, 10, 100, 1_000, 10_000, 100_000)  # upper bounds of the pages o
 _VERDICTS_READ = 50_000  # seeds held in memory at a time; the more, the more of them have the same verdicts
 _SAMPLES_READ = 5_000
 _TOP = 10
+_PAGES_OF_PARKED = 2  # a seed with more pages than that is no parked domain
 COUNTS = (*(column.name for column in SEED_COUNTS), "elapsed_ms")
 
 
@@ -101,6 +105,29 @@ class Reports:
         for state, reason, seeds in self._database.rows(query):
             found[state if reason is None else reason] += seeds
         return dict(sorted(found.items(), key=lambda end: (-end[1], end[0])))
+
+    def deaths(self) -> dict[str, int]:
+        """Return how many seeds have died of what, the most frequent first."""
+        return Seeds(self._database).deaths()
+
+    def parked(self, hosts: int, most: int) -> list[tuple[int, str, str]]:
+        """Return groups of at least so many hosts whose seeds show one and the same page: hosts, address, an example.
+
+        The largest groups come first, up to `most`. A seed that went on from that page to many others is none of them.
+        """
+        shown = sql.count(seed.c.site_id.distinct())
+        query = (
+            select(shown, sql.max(site.c.address), sql.min(page.c.url))
+            .join(seed, seed.c.id == page.c.seed_id)
+            .join(site, site.c.id == seed.c.site_id)
+            .where(page.c.depth == 0, page.c.visit == 0, page.c.result == Result.FETCHED.value, page.c.digest != b"")
+            .where(seed.c.pages <= _PAGES_OF_PARKED)
+            .group_by(page.c.digest)
+            .having(shown >= hosts)
+            .order_by(shown.desc(), sql.min(page.c.url))
+            .limit(most)
+        )
+        return [(int(count), address, url) for count, address, url in self._database.rows(query)]
 
     def verdicts(self, seed_id: int | None) -> Counter[str]:
         """Return the links of all pages by verdict."""

@@ -11,9 +11,11 @@ from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, select
+from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 
 from scrawler.errors import StoreError
+from scrawler.model.deaths import Death, death_of
 from scrawler.model.seeds import EndReason, Seed, SeedState
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
@@ -99,6 +101,7 @@ class SeedView:
             "state": self.seed.state.value,
             "end_reason": None if reason is None else reason.value,
             "end_detail": self.end_detail,
+            "dead_as": death_of(reason, self.end_detail),
         }
 
 
@@ -110,8 +113,17 @@ class SeedLine(NamedTuple):
     end_reason: str | None  # the value of an EndReason
     hops: int
     columns: str | None = None  # JSON; None or empty: none
+    dead_as: str | None = None  # the value of a Death
 
 
+_ENDED_DEAD = EndReason.DEAD.value, EndReason.NO_ADDRESS.value
+_DEATH = sql_case(  # as `death_of`
+    (seed.c.end_reason == EndReason.NO_ADDRESS.value, Death.DNS.value),
+    (seed.c.end_reason.is_(None), None),
+    (seed.c.end_reason != EndReason.DEAD.value, None),
+    *((seed.c.end_detail.like(f"{death.value}:%"), death.value) for death in Death),
+    else_=None,
+)
 _VIEW = (
     select(
         *SEED_COLUMNS,
@@ -258,7 +270,8 @@ class Seeds:
 
     def lines(self, state: SeedState | None = None, end_reason: EndReason | None = None) -> Iterator[SeedLine]:
         """Yield the same seeds in the same order with their most important columns, for a tenth of the price."""
-        query = select(seed.c.url, seed.c.state, seed.c.end_reason, seed.c.hops, seed.c["columns"], seed.c.id)
+        columns = seed.c.url, seed.c.state, seed.c.end_reason, seed.c.hops, seed.c["columns"]
+        query = select(*columns, _DEATH, seed.c.id)
         query = in_order_of_id(query.limit(_LISTED), state, end_reason)
         after = 0
         while rows := self._database.plain_rows(query.where(seed.c.id > after)):
@@ -300,6 +313,12 @@ class Seeds:
         for state, reason, count in self._database.rows(query):
             found.setdefault(SeedState(state), {})[EndReason(reason) if reason else None] = count
         return found
+
+    def deaths(self) -> dict[str, int]:
+        """Return how many seeds have died of what, the most frequent first; of those of which that is known."""
+        query = select(_DEATH, sql.count()).where(seed.c.state == SeedState.DONE, seed.c.end_reason.in_(_ENDED_DEAD))
+        found = {death: count for death, count in self._database.rows(query.group_by(_DEATH)) if death}
+        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
     def internal_errors(self) -> int:
         """Return how many answers of all seeds met a fault of this program."""

@@ -88,6 +88,7 @@ class Tally:
             crawl = Crawls(database).open(settings.name, settings.scope)
             whole = Machines(database).summary()
             faults = faults_told(settings, crawl.name, Seeds(database))
+            deaths = Seeds(database).deaths()
             dead_at_proxies = Seeds(database).dead_at_proxies()
             saved = Seeds(database).saved()
             traps = left_out(database)
@@ -114,6 +115,7 @@ class Tally:
             restarts=restarts,
             lost=lost.sum,
             lost_records=lost.files,
+            deaths=deaths,
             dead_at_proxies=dead_at_proxies,
             left_out=traps,
             saved=saved,

@@ -88,6 +88,7 @@ class SeedIdQueue(Generic[S]):
         self._capacity = capacity
         self._sites: deque[S] = deque()
         self.reserved = 0  # places for sites that wait for their address
+        self.late = 0  # sites that have waited for theirs so long that none is kept for them
         self._on_taken = on_taken
 
     def __len__(self) -> int:

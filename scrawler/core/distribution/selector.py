@@ -39,6 +39,8 @@ _OF_TIME_WAITED = 0.05
 _SETTLED = 0.2  # seconds after which whoever has taken what was given has told how many URLs it has now
 _TELL = 0.1  # by so much, of what was told, URLs that are left must have changed to be told again
 _RESOLVER_FULL = 0.05  # seconds to wait for room in the queue of the resolver
+_LATE = 1.0  # seconds after which no place in the queue is kept for a site whose address is looked up
+_MOST_LATE = 5_000  # such sites
 _TOGETHER = 100  # so many sites that were taken up are queued at a time
 _LONG = 0.1  # seconds after which fewer are queued, too
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # bounds of the pauses between tries on a busy database, in seconds
@@ -147,6 +149,8 @@ class UrlSelector(threading.Thread):
         self._share_at = self._began  # monotonic seconds of the next look at what other machines have
         self._turn = turn
         self._nameless: set[SiteContext] = set()  # sites whose first address is being looked up
+        self._asked: deque[tuple[float, SiteContext]] = deque()  # when names were asked for, the first one first
+        self._late: set[SiteContext] = set()  # those of them for which no place is kept any more
         self._answered: deque[tuple[SiteContext, Origin, Resolution]] = deque()  # names that are not queued yet
         self._somebody_queues = False  # a thread is about to queue them
         self._kept_open_by = ""  # why the crawl was not over when this machine last looked
@@ -165,11 +169,13 @@ class UrlSelector(threading.Thread):
             while not self._halt.is_set():
                 with self._inbox.changed:
                     self._inbox.changed.wait_for(self._has_work, self._rhythm())
+                    self._let_names_wait()
                     hungry, seeds_came = self._inbox.take()
                     may_claim = self._ports.may_claim()
                     room = self._room() if may_claim else 0
                 if self._halt.is_set():
                     return
+                self._resolver.keep_up()
                 if seeds_came:
                     self._look_at_held()
                 self._feed(hungry)
@@ -207,6 +213,16 @@ class UrlSelector(threading.Thread):
     def _room(self) -> int:
         """Return how many sites to claim now."""
         return self._queue.room_with(self._ports.free_places())
+
+    def _let_names_wait(self) -> None:
+        """Keep no places in the queue any longer for sites whose name servers do not answer: others shall come in."""
+        before = time.monotonic() - _LATE
+        while self._asked and self._asked[0][0] <= before and len(self._late) < _MOST_LATE:
+            site = self._asked.popleft()[1]
+            if site in self._nameless:
+                self._late.add(site)
+                self._queue.reserved -= 1
+                self._queue.late += 1
 
     def _look_at_held(self) -> None:
         """Ask for the seeds that were added to held sites."""
@@ -324,6 +340,8 @@ class UrlSelector(threading.Thread):
         with self._turn:
             self._queue.reserved += len(sites)
             self._nameless.update(sites)
+            now = time.monotonic()
+            self._asked += [(now, site) for site in sites]
         self._somebody_queues = True
         for site, origin in zip(sites, origins, strict=True):
             while not self._resolver.resolve(origin.host, partial(self._named, site, origin)):
@@ -347,6 +365,7 @@ class UrlSelector(threading.Thread):
                 site, origin, resolution = self._answered.popleft()
                 if site in self._nameless:
                     self._nameless.remove(site)
+                    self._is_named(site)
                     self._origins.hear(origin, resolution)
                     self._origins.follow_rules(site)  # they may have changed while it was taken up
                     self._queue.put(site)
@@ -355,9 +374,18 @@ class UrlSelector(threading.Thread):
             if came:
                 self._ports.queued()
 
+    def _is_named(self, site: SiteContext) -> None:
+        """Keep a place again for a site whose address has come late."""
+        if site in self._late:
+            self._late.remove(site)
+            self._queue.late -= 1
+            self._queue.reserved += 1
+
     def take_nameless(self) -> set[SiteContext]:
         """Hand over the sites whose addresses are not known yet: they do not come into the queue. Under the turn."""
         nameless, self._nameless = self._nameless, set()
+        self._late.clear()
+        self._queue.late = 0
         return nameless
 
     def _is_over(self) -> bool:

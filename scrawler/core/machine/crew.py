@@ -94,7 +94,8 @@ class Crew:
 
     def has_sites(self) -> bool:
         """Whether any site is here, or is to come into the queue."""
-        return any(len(collector.places) for collector in self.every) or len(self.queue) > 0 or self.queue.reserved > 0
+        to_come = len(self.queue) + self.queue.reserved + self.queue.late
+        return to_come > 0 or any(len(collector.places) for collector in self.every)
 
     def free_places(self) -> int:
         """Return how many seeds the collectors have room for."""

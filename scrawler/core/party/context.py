@@ -21,6 +21,7 @@ from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
+from scrawler.model.deaths import detail_of_death
 from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, PUSHED, SITEMAP, LaneKey, LaneKind, LaneState, priority
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
@@ -177,6 +178,8 @@ class SeedContext:
         self.end_detail = self.end_detail or detail or ("" if self.counts.pages else self.seed_problem)
         if why is EndReason.ENDLESS and self.traps is not None:
             self.end_detail = self.traps.endless
+        if why is EndReason.DEAD:
+            self.end_detail = detail_of_death(self.seed_result, self.end_detail)
         if why is EndReason.COMPLETED and not self.end_detail:
             self.end_detail = end_detail(self.counts, self.verdicts[Verdict.NOFOLLOW])
 

@@ -27,6 +27,8 @@ def test_what_is_left_is_told_of_each_site(database: Database) -> None:
         "what has no final result is asked for yet"
     )
     assert (left.step, left.machines) == (1, 1)
+    assert left.ended == 1
+    assert 0 <= left.ended_in < 60
 
 
 def test_response_times_are_those_of_all_pages_of_a_site_whichever_seed_they_are_of(database: Database) -> None:

@@ -11,6 +11,7 @@ import pytest
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.model.results import Result
 from tests.limits import HANGS
+from tests.torture.crawl import wait_for
 
 
 class Names:
@@ -176,3 +177,24 @@ def test_the_systems_own_names(make):
     if not Path("/etc/hosts").exists():
         pytest.skip("there is no /etc/hosts, which names localhost")
     assert ask(make(allow_private=True), "localhost").address == "127.0.0.1"
+
+
+def test_name_servers_that_never_answer_keep_no_other_name_waiting(make):
+    released, answered = threading.Event(), threading.Event()
+
+    def look_up(host: str) -> list[str]:
+        if host.startswith("hangs"):
+            assert released.wait(HANGS)
+        return ["8.8.8.8"]
+
+    resolver = make(threads=2, look_up=look_up, queue=100)
+    for number in range(5):
+        assert resolver.resolve(f"hangs-{number}.test", lambda *_: None)
+    assert resolver.resolve("a.test", lambda *_: answered.set())
+    wait_for(lambda: resolver.keep_up() or answered.is_set(), HANGS, "the other name is found")
+    released.set()
+    wait_for(lambda: _dns_threads() == 2, HANGS, "no more threads are left than are usual")
+
+
+def _dns_threads() -> int:
+    return sum(thread.name.startswith("dns-") for thread in threading.enumerate())

@@ -53,3 +53,19 @@ def test_a_sample_takes_about_as_long_as_the_whole() -> None:
     whole, sample = left(*sites), left(*sites[::10], step=10)
     assert whole is not None
     assert sample == pytest.approx(whole, rel=0.15)
+
+
+def test_a_crawl_takes_as_long_as_its_seeds_at_the_pace_of_late() -> None:
+    """Eight seeds in ten seconds, where pages tell of less."""
+    waiting = [site(number, waiting=1) for number in range(4_000)]
+    crawl = CrawlLeft((site(-1, 2, asked=1), *waiting), 10, 1, ended=480, ended_in=600.0)
+    assert seconds_left(crawl, SETTINGS, "SCrawler", cores=1) == pytest.approx(40_010 / 0.8)
+    refused = CrawlLeft(tuple(waiting), 10, 1, ended=480, ended_in=600.0)
+    assert seconds_left(refused, SETTINGS, "SCrawler", cores=1) == pytest.approx(40_000 / 0.8), "no page tells anything"
+
+
+def test_few_seeds_that_have_ended_tell_no_pace() -> None:
+    large = [site(number, 100) for number in range(20)]
+    by_pages = left(*large)
+    crawl = CrawlLeft(tuple(large), 1, 1, ended=3, ended_in=60.0)
+    assert seconds_left(crawl, SETTINGS, "SCrawler", cores=1) == by_pages
