@@ -115,7 +115,7 @@ def run_crawl(
         if own_process:
             gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
             gc.set_threshold(20_000, 20, 50)
-        have_files(settings)
+        have_files(settings, say)
         alone = launch is None
         if alone:
             _check_partition(settings, database)

@@ -65,14 +65,9 @@ _LOOK_EVERY = 0.5  # seconds between looks at the progress
 _COUNT_EVERY, _COUNT_AT_LATEST = 2.0, 30.0  # seconds between two counts of the seeds
 _FILES_OF_A_THREAD, _FILES_SHARED, _FILES_TO_SPARE = 8, 64, 192  # descriptors
 MOST_WAITING = 20_000  # seeds of a machine that may wait without a place, at 20 KB each
+_FEW_WAITING = 2_000  # so few are told
 _SLOTS = 64  # threads may be added while the machine runs: there is room for so many at least
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
-
-
-def most_waiting(settings: Settings) -> int:
-    """Return how many seeds of a machine may wait without a place: each may have a connection that hangs."""
-    limit = file_limit()
-    return MOST_WAITING if limit is None else max(0, min(MOST_WAITING, limit - _files_of(settings) - _FILES_TO_SPARE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +92,10 @@ def _files_of(settings: Settings) -> int:
     return settings.threads * (settings.seeds_per_thread * settings.per_site + _FILES_OF_A_THREAD) + _FILES_SHARED
 
 
-def have_files(settings: Settings) -> None:
+def have_files(settings: Settings, say: Callable[[str], None] = lambda line: None) -> None:
     """Raise the limit of open files as far as wanted. Raises SettingsError where hosts would seem dead for want of it.
 
-    The limit is then too low for the connections of each seed.
+    The limit is then too low for the connections of each seed. `say` is told where few can hang beside these.
     """
     needed = _files_of(settings)
     limit = raise_file_limit(needed + _FILES_TO_SPARE + MOST_WAITING)
@@ -111,6 +106,18 @@ def have_files(settings: Settings) -> None:
             f" {counted(settings.threads, f'thread of {seeds} needs', f'threads of {seeds} need')} {needed:,}:"
             f" raise the limit (ulimit -n {needed}), or lower --threads, --seeds-per-thread or --per-site"
         )
+    if (waiting := most_waiting(settings)) < _FEW_WAITING:
+        say(
+            f"this process may have {limit:,} files and sockets open: only"
+            f" {counted(waiting, 'seed')} can wait for hosts that do not answer while others are crawled; for more raise"
+            f" the limit (ulimit -n {needed + _FILES_TO_SPARE + MOST_WAITING})"
+        )
+
+
+def most_waiting(settings: Settings) -> int:
+    """Return how many seeds of a machine may wait without a place: each may have a connection that hangs."""
+    limit = file_limit()
+    return MOST_WAITING if limit is None else max(0, min(MOST_WAITING, limit - _files_of(settings) - _FILES_TO_SPARE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +407,7 @@ class MachineRun:
                 (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
                 totals.errors, resolver.lookups, left.done, left.active, left.ready + left.slow,
                 machine.permission.paused, machine.standstill.resting,
-                self._resting.sites, max(0.0, self._rest_over - now),
+                self._resting.sites, max(0.0, self._rest_over - now), *machine.lines(),
                 {str(self._machine_id): self._waits}, {str(self._machine_id): machine.checkpointer.costs.values()},
             )
         )  # fmt: skip

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 import click
 
+from scrawler.core.asking.budget import Lines
+from scrawler.core.machine.waits import lines_text
 from scrawler.core.progress import Progress
 from scrawler.seeds.importer import ImportCounts
 from scrawler.units import counted, human_seconds
@@ -137,10 +139,12 @@ def _short_text(progress: Progress, machines: int, width: int, time_left: str) -
 
 
 def _rest_text(progress: Progress) -> str:
+    line = lines_text(Lines(progress.in_line, progress.line_addresses, progress.line_s))
+    line = f"; {line}" if line else ""
     if not progress.resting:
-        return ""
+        return line
     until = f", next in {_time_text(progress.rest_s)}" if progress.rest_s >= 1 else ""
-    return f"; resting: {counted(progress.resting, 'site')}{until}"
+    return f"; resting: {counted(progress.resting, 'site')}{until}{line}"
 
 
 def _copies_text(progress: Progress) -> str:

@@ -77,6 +77,9 @@ class Progress:
     outage: bool = False  # no host answers: a machine rests
     resting: int = 0  # sites of the crawl that are left alone for a while
     rest_s: float = 0.0  # seconds until the first of them may be asked again
+    in_line: int = 0  # sites that wait for their turn at IP addresses which others share ...
+    line_addresses: int = 0  # ... at so many of these
+    line_s: float = 0.0  # seconds that the longest line takes yet, about; 0: nobody can tell
     waits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # machine id -> what for -> seeds that wait
     costs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # machine id -> what checkpoints have cost
     copied: int = 0  # WARC files that this run has copied elsewhere (`archive_to`)

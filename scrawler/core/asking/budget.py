@@ -21,12 +21,22 @@ from math import inf
 from scrawler.core.party.site import Server, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.model.servers import Slot
+from scrawler.tuples.classes import NamedTuple
 
 _IDLE = 30.0  # seconds without a request after which the other machines may have the share of an address
 # Seconds for which it is kept for a site in the queue, which has 40: at one a second, all come by then.
 _EXPECTED = 60.0
+_REQUESTS = 2.0  # that a site in a line makes, about: most domains at crowded addresses have one page, or none
 _TIDIED = 4_000  # servers that are looked at each time
 _ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get a share that other machines have
+
+
+class Lines(NamedTuple):
+    """Sites that wait for their turn at IP addresses."""
+
+    sites: int = 0
+    addresses: int = 0
+    seconds: float = 0.0  # that the longest line takes; 0: nobody can tell
 
 
 class AddressBudget:
@@ -49,6 +59,7 @@ class AddressBudget:
         self.alone = False  # no other machine lives, and none can begin without our knowing
         self.unknown: set[str] = set()
         self.wishes: set[str] = set()
+        self._crowded: dict[Server, None] = {}  # servers at which sites wait
         self._to_tidy: list[str] = []  # addresses that are looked at with the next calls of `tidy`
         self._left: set[str] = set()  # addresses whose shares were let go, of which nobody has been told
 
@@ -68,6 +79,10 @@ class AddressBudget:
             return 0.0
         if at and site.queues_at is not server:
             self.leave(site)
+            if not queue:
+                self._crowded[server] = None
+                server.queued_since = now
+                server.asked_since = 0
             queue[site] = None
             site.queues_at = server
         site.still_queues = bool(at)
@@ -83,6 +98,8 @@ class AddressBudget:
         server, site.queues_at = site.queues_at, None
         if server is not None:
             del server.queue[site]
+            if not server.queue:
+                del self._crowded[server]
             self._call(server)
             if server.queue and not (server.share or self.alone):
                 self._look_again(next(iter(server.queue)))  # the first in the queue asks for all from now on
@@ -101,9 +118,19 @@ class AddressBudget:
         server.in_flight -= 1
         server.asked_at = now
         if server.queue:
+            server.asked_since += 1
             self._call(server)
         elif server.unwanted:
             self._let_go(address, server, now)
+
+    def lines(self, now: float) -> Lines:
+        """Return how many sites wait for their turn at addresses, and about how long the longest line takes."""
+        seconds = 0.0
+        for server in self._crowded:
+            if server.asked_since:
+                a_request = (now - server.queued_since) / server.asked_since
+                seconds = max(seconds, len(server.queue) * _REQUESTS * a_request)
+        return Lines(sum([len(server.queue) for server in self._crowded]), len(self._crowded), seconds)
 
     def could_dismiss(self, address: str) -> bool:
         """Whether it matters to other machines that no site here asks an address, and no site here waits for it."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from scrawler.core.asking.budget import Lines
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.collecting.collector import UrlCollector
@@ -21,7 +22,7 @@ from scrawler.core.machine.heartbeat import Heartbeat
 from scrawler.core.machine.listener import InboxListener
 from scrawler.core.machine.permission import Permission
 from scrawler.core.machine.receiver import UrlReceiver
-from scrawler.core.machine.waits import Wait, waits
+from scrawler.core.machine.waits import Wait, lines_text, waits
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules, HostRules
@@ -218,7 +219,13 @@ class Machine:
     @property
     def kept_open_by(self) -> str:
         """Why the crawl is not over, in words; empty: the machine has not looked yet."""
-        return self._selector.kept_open_by
+        why = self._selector.kept_open_by
+        return (why and lines_text(self.lines())) or why
+
+    def lines(self) -> Lines:
+        """Tell how many sites wait for their turn at IP addresses, and about how long."""
+        with self.turn:
+            return self.sharing.budget.lines(time.monotonic())
 
     def waits(self) -> Mapping[str, int]:
         """Count the seeds that collectors hold by what they wait for (see `Wait`)."""

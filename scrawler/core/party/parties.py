@@ -20,6 +20,8 @@ from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 from scrawler.urls.verdict import Verdict
 
+_HOMES = 50  # URLs of seeds, of one site, that are remembered as fetched
+
 ChunkLoader = Callable[[Lane, int, Callable[[list[ChunkRow]], None]], None]
 QueryLister = Callable[[SiteContext, SeedContext], bool]
 FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
@@ -195,6 +197,9 @@ class Parties:
         if home in site.fetching or site.listing:  # for another party: its result will tell, and the store know of it
             return False
         site.owners[key] = party.seed.id
+        if key in site.fetched_homes:  # thousands of seeds may redirect to one portal
+            self._end(site, party, EndReason.COVERED)
+            return False
         if home not in site.seen:
             return self._list_home(site, party)
         party.deciding = True  # listed by another party, perhaps fetched: ask
@@ -203,6 +208,7 @@ class Parties:
             site.answer_came()
             party.deciding = False
             if fetched:
+                site.fetched_homes = (*site.fetched_homes[-_HOMES:], key)
                 self._end(site, party, EndReason.COVERED)
             else:
                 party.begun = True

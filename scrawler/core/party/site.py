@@ -77,6 +77,8 @@ class Server:
     asked_at: float = 0.0  # when the last request was over
     expected_until: float = 0.0  # so long is its share kept for a site in the queue, which will ask here
     queue: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait to ask, the first one first
+    queued_since: float = 0.0  # when the first site began to wait here, of those without a break ...
+    asked_since: int = 0  # ... and requests that were over since then
     share: int = 0  # so many requests may this machine have in flight, if it does not live alone
     slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
     unwanted: bool = False  # no site here has anything to ask: the share is for other machines
@@ -150,6 +152,7 @@ class SiteContext:
     listing: bool = False  # whether a page of it is listed in part: what it has done waits for the rest
     waiting: int = 0  # answers expected from the store or the resolver; see `await_answer`
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
+    fetched_homes: tuple[bytes, ...] = ()  # url_hash of seeds' URLs of which the store has said that they are fetched
     condemned: Mapping[str, str] = field(default_factory=lambda: _NOTHING)  # URLs that have killed a process, and how
     visited: dict[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
     latest: dict[str, KnownVisit | None] | None = None  # see `follow`

@@ -261,3 +261,17 @@ def test_servers_are_forgotten_once_they_have_not_been_asked_for_long() -> None:
     assert list(desk.budget.servers) == [HERE]
     desk.budget.tidy(1100.0)
     assert not desk.budget.servers
+
+
+def test_lines_are_told_by_number_and_time() -> None:
+    desk = Desk(per_ip=1)
+    assert desk.budget.lines(0.0) == (0, 0, 0.0)
+    first, *others = sites(5)
+    assert desk.comes(first)
+    assert [desk.comes(one) for one in others] == 4 * [False]
+    assert desk.budget.lines(1.0) == (4, 1, 0.0), "no request was over since they wait"
+    desk.budget.over(HERE, 3.0)
+    assert desk.budget.lines(3.0) == (4, 1, 4 * 2 * 3.0), "a request takes 3 s, and a site two of them"
+    for one in others:
+        desk.budget.leave(one)
+    assert desk.budget.lines(4.0) == (0, 0, 0.0)

@@ -122,3 +122,21 @@ def test_a_lane_whose_chunk_is_away_is_waited_for() -> None:
     assert party.missing_lane() is party.lanes[0]
     party.lanes[0].filled([ChunkRow(1, priority(2).number, 0, 0, 1, encode([Entry(HOME + "more", 1, 1)]))])
     assert _taken(party) == [HOME + "more", HOME + "less", HOME]
+
+
+def test_the_store_is_asked_once_whether_the_page_is_fetched_to_which_many_seeds_lead() -> None:
+    asked: list[Callable[[bool], None]] = []
+    parties = Parties(RULES, lambda *_: None, lambda site, key, done: asked.append(done), look_again=lambda site: None)
+    scope = scope_of(HOME, RULES.scope)
+    made = [
+        SeedContext(Seed(number, 1, f"http://moved{number}.org/", HOME, 1, 0), UrlAnalyzer(scope), scope, 0.0)
+        for number in range(3)
+    ]
+    site = SiteContext(1, "a.org", 1, ExactSeen(MemoryBudget(2**20)), False, parties=made[:1])
+    site.seen.add([HOME])
+    parties.choose(site, 0.0, 0)
+    asked[0](True)
+    site.parties = made[1:]
+    parties.choose(site, 0.0, 0)
+    assert [party.end for party in made] == 3 * [EndReason.COVERED]
+    assert len(asked) == 1

@@ -7,7 +7,8 @@ from math import inf
 
 import pytest
 
-from scrawler.core.machine.waits import Wait, waits
+from scrawler.core.asking.budget import Lines
+from scrawler.core.machine.waits import Wait, lines_text, waits
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import Origin, Server, SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
@@ -105,3 +106,17 @@ def test_of_very_many_places_some_stand_for_all() -> None:
         asked(site)
     found = waits(sites, NOW, None)
     assert found == {"answer": pytest.approx(6_000, rel=0.02), "turn": pytest.approx(4_000, rel=0.02)}
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (Lines(3, 1, 0.4), ""),
+        (Lines(25, 1, 0.0), "25 sites wait in line at 1 IP address"),
+        (Lines(1, 1, 90.0), "1 site waits in line at 1 IP address, about 1.5 min"),
+        (Lines(19_999, 1_000, 7_200.0), "19,999 sites wait in line at 1,000 IP addresses, about 2.0 h"),
+    ],
+)
+def test_lines_at_addresses_are_told_by_number_and_time(lines: Lines, told: str) -> None:
+    assert lines_text(lines) == told
+    assert len(told) <= 64
