@@ -109,8 +109,8 @@ def have_files(settings: Settings, say: Callable[[str], None] = lambda line: Non
     if (waiting := most_waiting(settings)) < _FEW_WAITING:
         say(
             f"this process may have {limit:,} files and sockets open: only"
-            f" {counted(waiting, 'seed')} can wait for hosts that do not answer while others are crawled; for more raise"
-            f" the limit (ulimit -n {needed + _FILES_TO_SPARE + MOST_WAITING})"
+            f" {counted(waiting, 'seed')} can wait for hosts that do not answer while others are crawled; for more"
+            f" raise the limit (ulimit -n {needed + _FILES_TO_SPARE + MOST_WAITING})"
         )
 
 
