@@ -30,7 +30,7 @@ _CODECS = {
 }
 # What Python makes of some bytes -> what browsers make of them.
 _JAPANESE = (("〜", "～"), ("‖", "∥"), ("−", "－"), ("¢", "￠"), ("£", "￡"), ("¬", "￢"))
-_FREE = "\udfff"  # stands in no text
+_FREE = chr(0xDFFF)  # stands in no text; mypyc takes no such literal
 _EXCHANGED = (("ḿ", _FREE), ("\ue7c7", "ḿ"), (_FREE, "\ue7c7"))
 _MOVED = tuple((old, new) for new, old in GB_MOVED.items() if new not in "ḿ\ue7c7")
 _CHINESE = (("\ue5e5", "\u3000"), *_EXCHANGED, *_MOVED)
