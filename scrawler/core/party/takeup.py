@@ -26,7 +26,7 @@ from scrawler.fetch.cookies import CookieJar
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
-from scrawler.model.lanes import NORMAL, PUSHED, ChunkRow, LaneKind, LaneState, lane_key
+from scrawler.model.lanes import NORMAL, PUSHED, SITEMAP, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
@@ -43,6 +43,7 @@ from scrawler.urls.verdict import Verdict
 
 if TYPE_CHECKING:
     from scrawler.hidden.searches import Searches
+_RECALLED = 20_000  # URLs of a party that are looked through for what led to them
 
 
 class Frontier(Protocol):
@@ -354,8 +355,15 @@ class SiteTaker:
     def _traps(self, seed: Seed, rules: CrawlRules) -> PartyTraps | None:
         if not rules.traps:
             return None
-        rows = self._frontier.patterns(seed.id) if seed.counts.requests else ()
-        return PartyTraps(seed.id, rules, rows)
+        if not seed.counts.requests:
+            return PartyTraps(seed.id, rules)
+        traps = PartyTraps(seed.id, rules, self._frontier.patterns(seed.id))
+        listed, ahead, sitemaps = (
+            [(entry.url, entry.referrer) for _, entry in islice(self._own_entries(seed.id, 0, lane.number), _RECALLED)]
+            for lane in (NORMAL, PUSHED, SITEMAP)
+        )
+        traps.recall(listed, ahead, [url for url, _ in sitemaps])
+        return traps
 
     def _searches(self, seed: Seed, rules: CrawlRules) -> Searches:
         from scrawler.hidden.searches import Searches  # few crawls look for the hidden web

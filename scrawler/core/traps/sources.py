@@ -15,7 +15,7 @@ from scrawler.core.traps.says import Says
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.patterns import patterns_of
 
-_LIST: Final = 10  # URLs of one kind that make a page a list of them
+LIST: Final = 10  # URLs of one kind that make a page a list of them
 _SOURCES: Final = 4_096  # pages that a party remembers: 1 MB, of a party that has so many with links of interest
 
 
@@ -58,9 +58,9 @@ class Source:
 
     def note_new(self, urls: Sequence[str]) -> None:
         """Note which URLs it was the first to name."""
-        if len(urls) >= _LIST:
+        if len(urls) >= LIST:
             counts = Counter(map(kind_of, urls))
-            self.lists += tuple(group for group, count in counts.items() if count >= _LIST)
+            self.lists += tuple(group for group, count in counts.items() if count >= LIST)
 
 
 class Sources:

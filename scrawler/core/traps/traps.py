@@ -51,6 +51,7 @@ _MORE_LEFT: Final = 50  # so many pages of a party that say something new leave 
 _NAMES_FROM: Final = 20  # pages of a party from which those are read whose URLs have no pattern
 _SMALL: Final = 4_096  # bytes of a page that is always read then; of others ever fewer are
 _BY_CHANCE: Final = 16  # new URLs of a page among which there may be one by chance that was named before
+_UNKNOWN: Final = -1  # how many known links a page had that an earlier owner of the party has fetched
 _TRIALS: Final = 2  # pages that are fetched of what a page led to, where a space of such pages is endless
 _ESTABLISHED: Final = 5  # pages of a pattern, with which its URLs are judged by it alone
 _ROWS: Final = 1_000  # capped URLs of a pattern that are listed all the same, so that each has a row
@@ -159,6 +160,29 @@ class PartyTraps:
             else:
                 self._yields[row.pattern] = restored
             self.capping = self.capping or bool(row.evidence)
+
+    def recall(self, listed: list[tuple[str, bytes]], ahead: list[tuple[str, bytes]], sitemaps: Iterable[str]) -> None:
+        """Find out anew, of URLs and what led to them, where lists and mazes are; those of lines are in `ahead`."""
+        for sitemap in sitemaps:
+            self.owners_list(url_hash(sitemap))
+        named: dict[bytes, list[str]] = {}
+        for url, referrer in (*listed, *ahead):
+            named.setdefault(referrer, []).append(url)
+        # A line begins below what is listed, and more is listed below a line.
+        for url, referrer in (*listed, *ahead, *listed) if ahead else listed:
+            urls = named.get(url_hash(url), ())
+            if len(urls) >= OPEN:
+                self._recall(url, referrer, urls)
+
+    def _recall(self, url: str, referrer: bytes, urls: Sequence[str]) -> None:
+        """Take a page that led to several new URLs for one that led to nothing else: a line will show it."""
+        of, parent = patterns_of(url), self._sources.get(referrer)
+        source = Source(url_hash(url), url, of.own, of.queries or of.own, found=bool(referrer), known=_UNKNOWN)
+        source.note_new(urls)
+        if parent is not None:
+            source.open = parent.open + 1
+            source.root = parent.root or (parent.key if parent.found else source.key)
+        self._sources.add(source)
 
     @property
     def endless(self) -> str:
@@ -560,7 +584,8 @@ class PartyTraps:
         if parent is None:
             return
         page.root = parent.root
-        if new < OPEN or abs(known - parent.known) > 1 + new // _BY_CHANCE:
+        differs = parent.known != _UNKNOWN and abs(known - parent.known) > 1 + new // _BY_CHANCE
+        if new < OPEN or differs:
             return
         page.open = parent.open + 1
         if not page.root:

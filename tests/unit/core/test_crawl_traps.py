@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count, islice, product
 from pathlib import Path
@@ -14,9 +15,12 @@ from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import PageLinks
 from scrawler.model.rows import PatternRow
 from scrawler.model.scope import Scope
+from scrawler.model.terms import url_hash
 from scrawler.synthweb.pages import PageWriter
 from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.traps.pages import words
+from scrawler.synthweb.traps.endless import ENDLESS_SITES
+from scrawler.synthweb.traps.honest import HONEST_SITES
+from scrawler.synthweb.traps.pages import TrapSite, words
 from scrawler.synthweb.web import SyntheticWeb, page_path
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
@@ -184,28 +188,105 @@ def test_memory_is_bounded_and_caps_survive_it() -> None:
     assert len(traps._memories) <= 32
 
 
-def walk(traps: PartyTraps, home: str, page: Callable[[str], bytes | None]) -> int:
-    """Follow the links of a site breadth first; nothing of it may be capped. Returns the number of its pages."""
-    extractor, analyzer = LexborExtractor(), UrlAnalyzer(scope_of(home, Scope.HOST))
-    seen, waiting, payloads, pages = {home}, [home], set[bytes](), 0
-    for url in waiting:
-        assert not traps.refusal(url)
+def crawl(
+    traps: PartyTraps,
+    home: str,
+    page: Callable[[str], bytes | None],
+    most: int = 100_000,
+    deepest: int = 100_000,
+    killed_at: int = 0,
+) -> tuple[list[str], list[str]]:
+    """Follow the links of a site breadth first, but for lines; return the URLs of its pages, and those left out.
+
+    After so many pages as `killed_at` says, what is remembered is lost, but for what the database has.
+    """
+    listed, ahead = [(home, b"")], list[tuple[str, bytes]]()
+    extractor, analyzer = LexborExtractor(), UrlAnalyzer(scope_of(home, Scope.DOMAIN))
+    seen, first, waiting = {home}, deque[tuple[str, bytes, int]](), deque([(home, b"", 0)])
+    pages, left_out, payloads = list[str](), list[str](), set[bytes]()
+    while (first or waiting) and len(pages) < most:
+        url, referrer, depth = (first or waiting).popleft()
+        if depth and traps.refusal(url, referrer):
+            left_out.append(url)
+            continue
         body = page(url)
         if body is None:
             continue
-        pages += 1
-        links = extractor.links(body, url)
-        source = traps.note(url, body in payloads, links.hrefs, traps.read_text(url, links)).source
+        pages.append(url)
+        if len(pages) == killed_at:
+            traps = party(rows=traps.take_rows())
+            traps.recall(listed, ahead, ())
+        links, key = extractor.links(body, url), url_hash(url)
+        text = traps.read_text(url, links, referrer)
+        source = traps.note(url, body in payloads, links.hrefs, text, links.page, key, referrer).source
         payloads.add(body)
+        if depth == deepest:
+            if traps.picking:
+                traps.at_deepest(key)
+            continue
         internal = analyzer.analyze(url, links.hrefs, links.base).internal
-        assert traps.to_list(internal, seen, source) == internal  # type: ignore[arg-type]
+        if traps.capping:
+            internal = traps.to_list(internal, seen, source, key)  # type: ignore[arg-type]
+        picked = traps.pick(internal, seen, key, 0) if traps.picking else ""  # type: ignore[arg-type]
         new = [link for link in internal if link not in seen]
-        if source is not None:
-            traps.listed(new, source=source)
+        first.extend([(picked, key, depth + 1)] if picked else [])
+        waiting += [(link, key, depth + 1) for link in new if link != picked]
+        ahead += [(picked, key)] if picked else []
+        listed += [(link, key) for link in new if link != picked]
         seen.update(new)
-        waiting += new
+        if new:
+            traps.listed(new, len(internal) - len(new), source, key, url)
+    return pages, left_out
+
+
+def walk(traps: PartyTraps, home: str, page: Callable[[str], bytes | None]) -> int:
+    """Follow all links of a site; nothing of it may be capped. Returns the number of its pages."""
+    pages, left_out = crawl(traps, home, page)
+    assert not left_out
     assert not any(row.evidence for row in traps.take_rows())
-    return pages
+    return len(pages)
+
+
+def of_site(site: TrapSite) -> tuple[str, Callable[[str], bytes | None]]:
+    """Return the home of a site, and what gives its pages."""
+    host = site.names[0] if site.names else "h.test"
+
+    def page(url: str) -> bytes | None:
+        asked = url.removeprefix("http:") if site.names else url.removeprefix(f"http://{host}")
+        text = site.answer(asked)
+        return None if text is None else text.encode()
+
+    return f"http://{host}/", page
+
+
+@pytest.mark.parametrize("site", HONEST_SITES, ids=[site.name for site in HONEST_SITES])
+@pytest.mark.parametrize("killed_at", [0, 120])
+def test_no_real_page_of_an_honest_site_is_left_out(site: TrapSite, killed_at: int) -> None:
+    home, page = of_site(site)
+    traps = party()
+    if site.sitemap:
+        traps.owners_list(b"sitemap")
+    pages, _ = crawl(traps, home, page, killed_at=killed_at)
+    assert {home.rstrip("/") + path for path in site.real} <= set(pages) | {
+        home.rstrip("/") + path for path in site.sitemap
+    }
+    for path in site.sitemap:
+        assert not traps.refusal(home.rstrip("/") + path, b"sitemap")
+
+
+@pytest.mark.parametrize(("deepest", "killed_at"), [(100_000, 0), (15, 0), (100_000, 70)])
+@pytest.mark.parametrize("site", ENDLESS_SITES, ids=[site.name for site in ENDLESS_SITES])
+def test_an_endless_site_ends(site: TrapSite, deepest: int, killed_at: int) -> None:
+    """Within 300 pages beyond its real ones, which are all there, with and without a limit of depth.
+
+    Half as many again may come where the machine was killed, as some of what it knew is found out anew.
+    """
+    home, page = of_site(site)
+    most = 450 if killed_at else 300
+    pages, _ = crawl(party(), home, page, len(site.real) + most + 1, deepest, killed_at)
+    real = {home.rstrip("/") + path for path in site.real}
+    assert real <= set(pages)
+    assert len(pages) - len(real) <= most
 
 
 @pytest.mark.parametrize("mode", ["doubt", "all"])
