@@ -219,8 +219,7 @@ class PartyTraps:
             return False
         if len(links.page) <= _SMALL or memory is None:
             return True
-        source = self._sources.get(referrer)
-        return (source is not None and source.nothing > 0) or memory.wants_words(None, can_be_capped=True)
+        return self._pages % RAREST_NAMES == 0 or self._barren(self._names)
 
     def note(
         self,
