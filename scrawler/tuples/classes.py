@@ -43,10 +43,14 @@ else:
         collected = _collected(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
 
         def made(kind):
-            for name, method in (methods | {"__init__": _LateInit(frozen)}).items():
+            for name, method in methods.items():
                 if name not in kind.__dict__:
                     setattr(kind, name, method)
             found = collected(kind)  # with slots another class, but mypyc keeps the first one
+            late = _LateInit(frozen)
+            for one in (kind, found):  # not before: since 3.14 what makes slots asks for this method
+                if "__init__" not in one.__dict__:
+                    one.__init__ = late
             _waiting.append(kind if "__mypyc_attrs__" in kind.__dict__ else found)
             return found
 
