@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
 
@@ -88,6 +89,8 @@ class ProgressLine:
 def _live_line() -> tqdm[NoReturn]:
     from tqdm import tqdm  # to import it takes a tenth of the start, and not every run has a terminal
 
+    # Its own lock is one of processes as well, for which Python 3.14 starts another process, on our terminal.
+    tqdm.set_lock(RLock())
     tqdm.monitor_interval = 0  # 0: no thread of its own redraws the line, which is drawn twice a second
     return tqdm(bar_format=_LIVE, dynamic_ncols=True, file=sys.stderr)
 
