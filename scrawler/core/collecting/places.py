@@ -61,7 +61,7 @@ class Places:
         self._rules = rules
         self.room = room
         self.sites: dict[int, SiteContext] = {}  # that have places
-        self.waiting: dict[int, SiteContext] = {}  # that have none
+        self.aside: dict[int, SiteContext] = {}  # that have none
         self.held = 0
         self._opening = 0  # seeds of these whose sites are at their opening
 
@@ -73,15 +73,15 @@ class Places:
         return min(capacity - taken, _OPENINGS * capacity - self.held)
 
     def __len__(self) -> int:
-        return len(self.sites) + len(self.waiting)
+        return len(self.sites) + len(self.aside)
 
     def __iter__(self) -> Iterator[SiteContext]:
         """Yield all sites."""
-        return chain(self.sites.values(), self.waiting.values())
+        return chain(self.sites.values(), self.aside.values())
 
     def get(self, site_id: int) -> SiteContext | None:
         """Return a site by its id."""
-        return self.sites.get(site_id) or self.waiting.get(site_id)
+        return self.sites.get(site_id) or self.aside.get(site_id)
 
     def add(self, site: SiteContext) -> None:
         """Give a site a place."""
@@ -94,7 +94,7 @@ class Places:
         if self.sites.pop(site.id, None) is not None:
             self._count(site, -site.count)
             return True
-        if self.waiting.pop(site.id, None) is None:
+        if self.aside.pop(site.id, None) is None:
             return False
         self.room.taken -= 1
         site.is_aside = False
@@ -128,7 +128,7 @@ class Places:
         if site.is_aside or self.room.taken >= self.room.most:
             return False
         self.remove(site)
-        self.waiting[site.id] = site
+        self.aside[site.id] = site
         self.room.taken += 1
         site.is_aside = True
         return True

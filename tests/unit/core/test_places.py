@@ -148,7 +148,7 @@ def test_who_comes_back_has_a_place_though_all_are_taken() -> None:
     places.add(site(1))
     assert places.give_up(places.sites[1])
     places.add(site(2))
-    places.take_again(places.waiting[1])
+    places.take_again(places.aside[1])
     assert places.free == -1
 
 
@@ -158,8 +158,8 @@ def test_only_so_many_wait_without_a_place() -> None:
         places.add(site(number))
     assert places.give_up(places.sites[1])
     assert not places.give_up(places.sites[2])
-    assert not places.give_up(places.waiting[1]), "it has none to give up"
-    assert places.remove(places.waiting[1])
+    assert not places.give_up(places.aside[1]), "it has none to give up"
+    assert places.remove(places.aside[1])
     assert places.give_up(places.sites[2])
     assert not places.remove(site(3))
 
