@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 import click
 
-from scrawler.core.asking.budget import Lines
-from scrawler.core.machine.waits import lines_text
-from scrawler.core.progress import Progress
+from scrawler.core.progress import Lines, Progress, lines_text
 from scrawler.seeds.importer import ImportCounts
 from scrawler.units import counted, human_seconds
 

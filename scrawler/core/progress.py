@@ -11,8 +11,10 @@ from scrawler.fetch.downloader import Response
 from scrawler.model.copies import Copies
 from scrawler.model.left_out import LeftOut
 from scrawler.model.results import NO_ERROR, Result
-from scrawler.tuples.classes import dataclass
+from scrawler.tuples.classes import NamedTuple, dataclass
+from scrawler.units import counted, human_seconds
 
+_MANY, _LONG = 20, 10.0  # sites in lines, or seconds, that are worth telling
 _RATED: Final = 5.0  # seconds over which a rate is taken, or since the start
 
 
@@ -56,6 +58,24 @@ class PageRate:
             self._looks.popleft()
         at, before = self._looks[0]
         return (pages - before) / max(now - at, 0.001)
+
+
+class Lines(NamedTuple):
+    """Sites that wait for their turn at IP addresses."""
+
+    sites: int = 0
+    addresses: int = 0
+    seconds: float = 0.0  # that the longest line takes; 0: nobody can tell
+
+
+def lines_text(lines: Lines) -> str:
+    """Say how many sites wait for their turn at IP addresses, and how long; empty where few do, and not for long."""
+    if lines.sites < _MANY and lines.seconds < _LONG:
+        return ""
+    there = counted(lines.sites, "site waits", "sites wait")
+    at = counted(lines.addresses, "IP address", "IP addresses")
+    time = f", about {human_seconds(lines.seconds)}" if lines.seconds >= 1 else ""
+    return f"{there} in line at {at}{time}"  # of 64 characters at most: it goes to the database
 
 
 @dataclass(frozen=True, slots=True)

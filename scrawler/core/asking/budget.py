@@ -19,9 +19,9 @@ from itertools import islice
 from math import inf
 
 from scrawler.core.party.site import Server, SiteContext
+from scrawler.core.progress import Lines
 from scrawler.core.rules import CrawlRules
 from scrawler.model.servers import Slot
-from scrawler.tuples.classes import NamedTuple
 
 _IDLE = 30.0  # seconds without a request after which the other machines may have the share of an address
 # Seconds for which it is kept for a site in the queue, which has 40: at one a second, all come by then.
@@ -29,14 +29,6 @@ _EXPECTED = 60.0
 _REQUESTS = 2.0  # that a site in a line makes, about: most domains at crowded addresses have one page, or none
 _TIDIED = 4_000  # servers that are looked at each time
 _ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get a share that other machines have
-
-
-class Lines(NamedTuple):
-    """Sites that wait for their turn at IP addresses."""
-
-    sites: int = 0
-    addresses: int = 0
-    seconds: float = 0.0  # that the longest line takes; 0: nobody can tell
 
 
 class AddressBudget:

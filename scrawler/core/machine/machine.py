@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from scrawler.core.asking.budget import Lines
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.collecting.collector import UrlCollector
@@ -22,9 +21,10 @@ from scrawler.core.machine.heartbeat import Heartbeat
 from scrawler.core.machine.listener import InboxListener
 from scrawler.core.machine.permission import Permission
 from scrawler.core.machine.receiver import UrlReceiver
-from scrawler.core.machine.waits import Wait, lines_text, waits
+from scrawler.core.machine.waits import Wait, waits
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.site import SiteContext
+from scrawler.core.progress import Lines, lines_text
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.errors import LeaseLostError, StartError, StoreBusyError
 from scrawler.exchange.sender import UrlSender

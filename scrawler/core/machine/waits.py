@@ -8,12 +8,9 @@ from enum import StrEnum
 from itertools import islice
 from math import inf
 
-from scrawler.core.asking.budget import Lines
 from scrawler.core.party.site import SiteContext
-from scrawler.units import counted, human_seconds
 
 _LOOKED_AT = 50  # origins of one site that are looked at: a domain may have thousands
-_MANY, _LONG = 20, 10.0  # sites in lines, or seconds, that are worth telling
 _SITES = 1_000  # of more than twice as many sites some are looked at, one in so many, and stand for the others
 
 
@@ -33,16 +30,6 @@ class Wait(StrEnum):
     OUTBOX = "outbox"  # other machines have not acknowledged what they were sent
     DATABASE = "database"  # rows wait to be written, or the lease is not renewed
     TURN = "turn"  # nothing: it is about to go on
-
-
-def lines_text(lines: Lines) -> str:
-    """Say how many sites wait for their turn at IP addresses, and how long; empty where few do, and not for long."""
-    if lines.sites < _MANY and lines.seconds < _LONG:
-        return ""
-    there = counted(lines.sites, "site waits", "sites wait")
-    at = counted(lines.addresses, "IP address", "IP addresses")
-    time = f", about {human_seconds(lines.seconds)}" if lines.seconds >= 1 else ""
-    return f"{there} in line at {at}{time}"  # of 64 characters at most: it goes to the database
 
 
 def waits(sites: Sequence[SiteContext], now: float, held_up: Wait | None) -> Mapping[str, int]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from scrawler.model.deaths import detail_of_death
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason, Seed
@@ -191,7 +192,9 @@ def test_each_seed_ends_for_its_own_reason(zoo: Zoo, name: str) -> None:
     if case.next_page and case.reason is seed.end_reason:
         assert rows["/next"].result == Result.FETCHED
     if seed.end_reason in (DEAD, HTTP_ERROR):
-        assert zoo.details[seed.url] == (rows["/"].detail or f"HTTP status {rows['/'].status}")
+        detail = rows["/"].detail or f"HTTP status {rows['/'].status}"
+        result = Result(rows["/"].result) if seed.end_reason is DEAD else None
+        assert zoo.details[seed.url] == detail_of_death(result, detail)
     else:
         own = rows["/"]
         assert zoo.details[seed.url] == ("" if seed.counts.pages else own.detail)

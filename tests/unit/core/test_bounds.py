@@ -28,6 +28,7 @@ from scrawler.urls.scope import scope_of
 
 MANY = 5_000
 WITHOUT_ARGUMENTS = {
+    "scrawler.fetch.old_tls.accept_old_servers",
     "scrawler.urls.scope._suffixes",
     "scrawler.settings.sites._suffixes",
     "scrawler.store.sqlite_sums.attached",

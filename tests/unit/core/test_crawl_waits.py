@@ -8,9 +8,10 @@ from math import inf
 import pytest
 
 from scrawler.core.asking.budget import Lines
-from scrawler.core.machine.waits import Wait, lines_text, waits
+from scrawler.core.machine.waits import Wait, waits
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import Origin, Server, SiteContext
+from scrawler.core.progress import lines_text
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
