@@ -25,6 +25,7 @@ from scrawler.model.results import MAY_PASS, Result
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
+from scrawler.store.lost_rows import counts_of
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, in_order_of_id, sliced
 from scrawler.store.tables import orphan, page, rejection, seed
@@ -68,7 +69,7 @@ _SHA1 = re.compile(r"sha1:([A-Z2-7]{32})")
 _TO_GO = (
     page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.position, page.c.result, page.c.digest,
     page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
-    page.c.referrer,
+    page.c.referrer, page.c.status, page.c.length,
 )  # fmt: skip
 
 
@@ -189,7 +190,7 @@ class Retries:
         spans = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file)
         self._orphans.run(connection, spans)
         by_seed = _by_seed(rows)
-        _subtract(connection, by_seed)
+        subtract(connection, by_seed)
         self._relisting.list_again(connection, by_seed)
 
 
@@ -225,18 +226,13 @@ def _forget_depth(connection: Connection, seeds: Sequence[int]) -> None:
         connection.execute(update(seed).where(seed.c.id == row.id).values(verdicts=json.dumps(verdicts)))
 
 
-def _subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:
+def subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:
     """Take rows out of the counts of their seeds; seeds with the same numbers together, for most had one row each."""
-    alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
+    alike: defaultdict[tuple[tuple[str, int], ...], list[int]] = defaultdict(list)
     for one, rows in by_seed.items():
-        errors = sum(row.result == Result.HTTP_ERROR.value for row in rows)
-        denied = sum(row.result == _DENIED for row in rows)
-        alike[errors, denied, len(rows) - errors - denied].append(one)
-    for (errors, denied, failures), seeds in alike.items():
-        values = {
-            seed.c.http_errors: seed.c.http_errors - errors,
-            seed.c.denied: seed.c.denied - denied,
-            seed.c.failures: seed.c.failures - failures,
-        }
+        counts = {name: number for name, number in counts_of(rows).items() if number}
+        alike[tuple(sorted(counts.items()))].append(one)
+    for less, seeds in alike.items():
+        values = {seed.c[name]: seed.c[name] - number for name, number in less}
         for part in sliced(seeds):
             connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))

@@ -8,20 +8,19 @@ done again. Only sites that no machine has in work are touched.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select
 
 from scrawler.model.lanes import WANTED
 from scrawler.model.results import Result
 from scrawler.model.seeds import SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
-from scrawler.store.lost_rows import counts_of
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
-from scrawler.store.retries import kept_payloads
+from scrawler.store.retries import kept_payloads, subtract
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import orphan, page, seed, site, url_state
 from scrawler.tuples.classes import NamedTuple
@@ -100,7 +99,7 @@ class UrlRetries:
         for row in rows:
             by_seed[row.seed_id].append(row)
         self._relisting.list_again(connection, by_seed)
-        _subtract(connection, by_seed)
+        subtract(connection, by_seed)
         done = {row.seed_id: row.site_id for row in rows}
         if done:
             let_go_on(connection, _ended(connection, done), set(done.values()))
@@ -112,15 +111,3 @@ def _ended(connection: Connection, seeds: Collection[int]) -> list[int]:
         query = select(seed.c.id).where(seed.c.id.in_(part), seed.c.state == SeedState.DONE.value)
         found.extend(connection.scalars(query))
     return found
-
-
-def _subtract(connection: Connection, by_seed: dict[int, list[AnyRow]]) -> None:
-    """Take rows out of the counts of their seeds; seeds with the same numbers together, for most had one row each."""
-    alike: defaultdict[tuple[tuple[str, int], ...], list[int]] = defaultdict(list)
-    for one, rows in by_seed.items():
-        counts = {name: number for name, number in Counter(counts_of(rows)).items() if number}
-        alike[tuple(sorted(counts.items()))].append(one)
-    for less, seeds in alike.items():
-        values = {seed.c[name]: seed.c[name] - number for name, number in less}
-        for part in sliced(seeds):
-            connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
