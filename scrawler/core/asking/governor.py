@@ -47,8 +47,8 @@ class Governor:
             self._serves(site, origin)
             if site.held and not site.probing:
                 self._release(site, response)
-            if not refusals.good and flight.entry.depth:
-                refusals.take_good(response, was)
+            if not refusals.good:
+                refusals.take_good(response, was, below=flight.entry.depth > 0)
         return True
 
     def pushed_back(self, site: SiteContext) -> None:

@@ -46,11 +46,24 @@ class Says(Enum):
 class Refusals:
     """What the last answers of an origin were; `good` is the URL of a page that it gave, empty before it has."""
 
-    __slots__ = ("_free", "_length", "_looks", "_next_free", "_print", "_tail", "_was", "good", "good_print", "problem")
+    __slots__ = (
+        "_free",
+        "_good_whole",
+        "_length",
+        "_looks",
+        "_next_free",
+        "_print",
+        "_tail",
+        "_was",
+        "good",
+        "good_print",
+        "problem",
+    )
 
     def __init__(self) -> None:
         self.good = ""
         self.good_print = 0
+        self._good_whole = 0  # as good_print, with the URL where it names it: as a shell does that has all links
         self.problem = ""  # the last refusal, in words
         self._length = -1  # of the last page
         self._print = 0  # of the last page; 0: not looked at
@@ -69,11 +82,18 @@ class Refusals:
             return Says.REFUSES if len(response.body) <= _LARGEST else Says.NOTHING
         return Says.NOTHING if response.status >= 500 or not response.status else Says.WELL
 
-    def take_good(self, response: Response, was: bytes | None) -> None:
-        """Keep a page that is good as the one that is asked for again: a page of a first visit, below the home page."""
-        if was is None and not self.good_print:
+    def take_good(self, response: Response, was: bytes | None, below: bool = True) -> None:
+        """Keep a page that is good as the one that is asked for again: a page of a first visit, below the home page.
+
+        Until there is one, the first page is what others are compared with: many sites give one page for all URLs.
+        """
+        if was is not None or response.result is not Result.FETCHED:
+            return
+        if below:
             self.good = response.request.url
+        if below or not self.good_print:
             self.good_print = print_of(response)
+            self._good_whole = print_of(response, echoes=True)
 
     def is_believed(self) -> bool:
         """Tell whether a refusal is taken for the page's own, since a good page was still good a moment ago."""
@@ -113,6 +133,8 @@ class Refusals:
         had_own = was is None or was != earlier
         if self._print == self.good_print or not had_own:
             return Says.WELL
+        if self._good_whole == print_of(response, echoes=True):
+            return Says.WELL
         self.problem = "one page for all URLs"
         return Says.REFUSES
 
@@ -122,13 +144,16 @@ def is_refusal(status: int) -> bool:
     return (400 <= status < 500 and status not in _ABOUT_URL) or status >= 600
 
 
-def print_of(response: Response) -> int:
-    """Return what the beginning of a page says, less what a wall makes anew for each answer; never 0."""
+def print_of(response: Response, echoes: bool = False) -> int:
+    """Return what the beginning of a page says, less what a wall makes anew for each answer; never 0.
+
+    With `echoes` the page's own URL counts where it names that.
+    """
     head = response.body[:_HEAD]
     if response.headers.get("content-encoding", "").strip().lower() in _ZIPPED:
         with suppress(zlib.error):  # what is damaged is compared as it is
             head = zlib.decompressobj(47).decompress(response.body, _HEAD)
-    if len(head) >= _ECHOES:
+    if len(head) >= _ECHOES and not echoes:
         path = response.request.url.split("/", 3)[-1]
         if path:
             head = head.replace(path.encode("latin-1", "replace"), b"")

@@ -90,6 +90,17 @@ def test_one_page_for_all_urls_is_a_refusal(crawl: Crawl, serve: Serve) -> None:
     assert all_pages(crawl, server)
 
 
+def test_one_page_for_all_urls_from_the_start_is_no_refusal(crawl: Crawl, serve: Serve) -> None:
+    """So answer sites whose pages a script makes in the browser; here the shell has links."""
+    shell = page("shell", links=PATHS[:30])
+    server = serve(lambda visit: give(visit, {"/": shell} | dict.fromkeys(PATHS, shell)))
+    crawl.add([server.url()])
+    run_whole(crawl, traps=False)
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.pages, seed.counts.pushed_back) == (EndReason.COMPLETED, 31, 0)
+    assert max(asked(server).values()) == 1
+
+
 def test_a_folder_for_members_is_no_refusal(crawl: Crawl, serve: Serve) -> None:
     """A hundred pages in a row are forbidden, and so is a wall that says of a hundred that they are not there."""
     members = tuple(f"/members/{path[1:]}" for path in PATHS)

@@ -53,6 +53,24 @@ def test_one_page_is_no_refusal_where_all_urls_had_it_before() -> None:
     assert read_all([WALL] * 4, own)[1:] == [Says.REFUSES] * 3
 
 
+def test_one_page_is_no_refusal_where_the_home_page_was_it_too() -> None:
+    """Nor where it names the URLs, as a shell does that has the links of all pages."""
+    refusals = Refusals()
+    paths = [f"/page-{number}" for number in range(4)]
+    shell = "".join(f"<a href={path}>" for path in paths).encode() + WALL
+    assert refusals.read(answer(shell, path="/"), True, None) is Says.WELL
+    refusals.take_good(answer(shell, path="/"), None, below=False)
+    assert refusals.good == ""
+    assert [refusals.read(answer(shell, path=path), True, None) for path in paths] == [Says.WELL] * 4
+
+
+def test_what_is_missing_is_no_good_page() -> None:
+    refusals = Refusals()
+    refusals.take_good(answer(b"not here", 404, "/missing"), None)
+    refusals.take_good(answer(b"<p>a page", path="/page"), None)
+    assert refusals.good.endswith("/page")
+
+
 def test_a_good_page_tells_who_is_refused() -> None:
     refusals = Refusals()
     good = answer(b"<p>a page of its own", path="/good")
