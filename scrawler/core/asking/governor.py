@@ -11,6 +11,7 @@ from math import inf
 from scrawler.archive.record import base32, digest
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.outage.standstill import Standstill
+from scrawler.core.party.conditions import refuses_condition
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import PageFlight, ProbeFlight, flight_of
@@ -34,6 +35,8 @@ class Governor:
 
     def lets_pass(self, flight: PageFlight, response: Response) -> bool:
         """Take in the answer of a page, by which its site did not push back; return whether it is applied now."""
+        if refuses_condition(response):
+            return True  # it is asked for once more, without the condition
         site, origin = flight.site, flight.origin
         refusals = origin.refusals
         if refusals is None:

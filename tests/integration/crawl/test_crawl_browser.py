@@ -21,12 +21,12 @@ from scrawler.cli.cat import cat
 from scrawler.errors import SettingsError, StartError
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Request
-from scrawler.insight.broken import Unread, broken_fragments
 from scrawler.insight.corpus import CorpusCounts, corpus
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import asked, by_path, page, redirect, run_whole
+from tests.integration.crawl.places import lost_places
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, answer
 from tests.limits import HANGS
@@ -255,7 +255,7 @@ def test_what_reads_all_pages_reads_what_their_scripts_made(sites: Sites) -> Non
     url = sites.own.url("/item/3")
     with sites.crawl.opened() as opened, opened.reader() as reader:
         texts = {row.url: row.text for row in corpus(opened.database, reader, CorpusCounts())}
-        lost = [link.url for link in broken_fragments(opened.database, reader, Unread())]
+        lost = [link.url for link in lost_places(opened.database, reader, sites.crawl.settings())]
         opened.pack(sites.crawl.folder / "crawl.wacz", texts=True)
     assert "of item 3" in texts[url]
     assert f"{url}#nowhere" in lost

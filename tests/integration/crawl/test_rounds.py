@@ -15,7 +15,7 @@ from sqlalchemy import Engine, event
 
 from scrawler.app import begin_again
 from scrawler.core.party.entries import decode
-from scrawler.insight.broken import Unread, broken_fragments, broken_links
+from scrawler.insight.broken import broken_links
 from scrawler.insight.broken_section import broken_section
 from scrawler.insight.contents import PageReader
 from scrawler.insight.corpus import CorpusCounts, corpus
@@ -31,6 +31,7 @@ from scrawler.store.page_sums import page_sums
 from scrawler.store.revisits import due_seeds, due_urls, next_due, old_urls
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page, redirect
+from tests.integration.crawl.places import lost_places
 from tests.integration.crawl.rig import kept, running
 from tests.integration.fetch.servers import RawServer, Visit, path_of
 from tests.limits import HANGS
@@ -365,7 +366,7 @@ def test_of_several_visits_the_last_one_counts_for_broken_links_and_texts(crawl_
         assert (section.values["broken_urls"], section.tables[0].rows) == (2, [("http-error", 404, 2)])
         assert {row[0].removeprefix(server.url("")) for row in section.tables[1].rows} == {"/lost", "/breaks"}
         with PageReader(database, crawl.settings(), stored) as reader:
-            assert list(broken_fragments(database, reader, Unread())) == []
+            assert lost_places(database, reader, crawl.settings()) == []
             rows = list(corpus(database, reader, CorpusCounts()))
     texts = {row.url.removeprefix(server.url("")): row.text for row in rows}
     assert len(texts) == len(rows)
