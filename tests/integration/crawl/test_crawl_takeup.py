@@ -46,7 +46,7 @@ def test_a_long_party_goes_on_from_its_chunks(crawl: Crawl) -> None:
     """It is stopped with thousands of URLs listed, so that the next run has to read its lists from the database."""
     with SynthServer(WebSpec(seed=2, sites=1, equal=True, mean_pages=6000, page_bytes=0, links=8, hidden=0)) as server:
         crawl.add(server.web.seeds())
-        run_until(crawl, 1500, threads=1)
+        run_until(crawl, 1500, threads=1, traps=False)  # pages without text are soon taken for one
         counts = crawl.seeds()[0].counts
         assert counts.listed - counts.pages > 2 * 1024
         crawl.check()
@@ -57,7 +57,7 @@ def test_a_long_party_goes_on_from_its_chunks(crawl: Crawl) -> None:
             for lane in lanes:
                 assert lane.in_memory <= 512 + 2 * CHUNK_ENTRIES
 
-        second = watch(crawl.settings(threads=1, depth_buffer=512), bounded)
+        second = watch(crawl.settings(threads=1, depth_buffer=512, traps=False), bounded)
         assert second.ended
         assert second.chunks_read > 2
         assert pages_twice(server) == []
