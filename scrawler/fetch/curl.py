@@ -79,6 +79,7 @@ class CurlDownloader:
             )
             return
         self._active[transfer.handle] = transfer
+        self._kept.asked(transfer.asked)
         self._multi.add_handle(transfer.handle)
         self._timers.clear()  # it wants to be called at once, and is
         self._timer_at = None
@@ -134,6 +135,7 @@ class CurlDownloader:
             self._multi.remove_handle(handle)
             assert transfer.request is not None
             requests.append(transfer.request)
+            self._kept.answered(transfer.asked)
             self._put_aside(transfer)
         self._active.clear()
         self._ready.clear()
@@ -170,6 +172,7 @@ class CurlDownloader:
     def _finish(self, handle: pycurl.Curl, code: int, message: str, done: list[Response]) -> None:
         """Take what came of a transfer; where it is doubted, ask once more, on a connection of its own."""
         transfer = self._active.pop(handle)
+        self._kept.answered(transfer.asked)
         response = transfer.response(code, message)
         doubted = not transfer.alone and self._is_doubted(transfer, response, code)
         self._multi.remove_handle(handle)
@@ -184,7 +187,7 @@ class CurlDownloader:
         first, disturbed = transfer.is_first, transfer.has_come_with_others(code, response)
         if disturbed is None:
             fd = transfer.connection
-            disturbed = self._kept.waiting(fd, transfer.secured)
+            disturbed = not self._kept.is_asked(transfer.asked) and self._kept.waiting(fd, transfer.secured)
             if not disturbed and first:
                 self._kept.opened(transfer.asked, fd)
             elif not disturbed:

@@ -55,6 +55,21 @@ class KeptConnections:
         self._count = array("i", [0])
         self._kept: dict[Server, dict[int, int]] = {}  # descriptors of each, with what tells a socket from others
         self._talkative: dict[Server, None] = {}
+        self._out: dict[Server, int] = {}  # requests in flight at each server
+
+    def asked(self, server: Server) -> None:
+        """Note that a request goes out."""
+        self._out[server] = self._out.get(server, 0) + 1
+
+    def answered(self, server: Server) -> None:
+        """Note that a request is over."""
+        left = self._out.pop(server, 0) - 1
+        if left > 0:
+            self._out[server] = left
+
+    def is_asked(self, server: Server) -> bool:
+        """Whether a request to a server is in flight: what lies in a socket may be the answer to that one."""
+        return server in self._out
 
     def waiting(self, fd: int, secured: bool) -> bool:
         """Tell whether something lies in a socket; neither its end counts, nor what TLS itself sends.
@@ -85,10 +100,11 @@ class KeptConnections:
     def disturbed(self, server: Server, in_use: Callable[[int], bool]) -> int:
         """Return the descriptor of a connection on which something lies; -1: there is none.
 
-        `in_use` tells of a descriptor whether an answer is awaited there.
+        `in_use` tells of a descriptor whether an answer is awaited there. While other requests to the server are in
+        flight nothing is said: an answer may have come before its descriptor is watched.
         """
         kept = self._kept.get(server)
-        if kept is None:
+        if kept is None or self.is_asked(server):
             return -1
         secured = server[0] == "https"
         for fd in tuple(kept):

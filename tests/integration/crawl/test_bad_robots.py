@@ -132,9 +132,10 @@ def test_a_seed_without_robots_txt_says_why(crawl: Crawl, serve: Serve) -> None:
     crawl.add([broken.url(), gone.url()])
     run_whole(crawl)
     details = end_details(crawl)
-    assert {row.url: row.detail for row in crawl.pages()} == details
+    rows = {row.url: row.detail for row in crawl.pages()}
+    assert details == rows | {gone.url(): f"connection-refused: {rows[gone.url()]}"}
     assert details[broken.url()] == "robots.txt: HTTP status 500"
-    assert details[gone.url()].startswith("robots.txt: ")
+    assert rows[gone.url()].startswith("robots.txt: ")
     assert "connect" in details[gone.url()].lower()
     assert crawl.seed(gone.url()).end_reason is EndReason.DEAD
     assert asked(broken) == {"/robots.txt": 3}, "a robots.txt is tried again like a page"
