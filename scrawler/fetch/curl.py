@@ -19,6 +19,7 @@ from scrawler.fetch.unasked import KeptConnections, Server
 from scrawler.model.results import Result
 
 _MOST_IDLE: Final = 32  # handles that are kept for the next requests, at 6 KB each; a new one costs 10 us
+_SPARE: Final = 4  # connections by which libcurl may keep more than it need; it is told when that changes by so many
 
 _EVENTS: Final = {  # whatever else libcurl says means that it is done with a socket
     pycurl.POLL_IN: READ,
@@ -54,7 +55,8 @@ class CurlDownloader:
         self._timer_at: float | None = None
         self._poller = Poller()
         self._multi = pycurl.CurlMulti()
-        self._multi.setopt(pycurl.M_MAXCONNECTS, limits.connections)
+        self._most_kept = 0
+        self._keep_idle()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._timers.append)  # it says so several times for each page
 
@@ -79,6 +81,7 @@ class CurlDownloader:
             )
             return
         self._active[transfer.handle] = transfer
+        self._keep_idle()
         self._kept.asked(transfer.asked)
         self._multi.add_handle(transfer.handle)
         self._timers.clear()  # it wants to be called at once, and is
@@ -155,6 +158,16 @@ class CurlDownloader:
         self._idle_others.clear()
         self._multi.close()
         self._poller.close()
+
+    def _keep_idle(self) -> None:
+        """Let libcurl keep `limits.connections` idle ones beside all that are in use, which it counts as well.
+
+        With more in use than it may keep it would close each behind its answer, as it does where more has come.
+        """
+        most = self._limits.connections + len(self._active)
+        if not most <= self._most_kept <= most + 2 * _SPARE:
+            self._most_kept = most + _SPARE
+            self._multi.setopt(pycurl.M_MAXCONNECTS, self._most_kept)
 
     def _transfer(self, limits: FetchLimits) -> Transfer:
         """Return a transfer that was made for these limits: nothing of another host's is ever left in a handle."""

@@ -156,3 +156,25 @@ def test_what_is_as_it_should_be_is_asked_for_once_on_one_connection(serve, make
     results = [drive(downloader, Request(refused.url(), "127.0.0.1"))[0].result for _ in range(2)]
     assert results == [Result.HTTP_ERROR] * 2
     assert len(refused.heads) == 2
+
+
+def test_a_kept_connection_is_no_victim_of_many_requests_in_flight(serve, make):
+    """With more in use than the limit, libcurl would close each behind its answer, as it does where more has come."""
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            if path_of(head) == "/hangs":
+                visit.hang()
+            visit.send(answer(path_of(head).encode()))
+
+    server, hanging = serve(script), serve(script)
+    downloader = make(connections=1)
+    if not downloader.at_once:
+        pytest.skip("one at a time")
+    assert bodies(downloader, server, "/a") == ["/a"]
+    for number in range(1, 30):
+        downloader.start(Request(hanging.url("/hangs"), "127.0.0.1", number))
+    assert bodies(downloader, server, "/b", "/c") == ["/b", "/c"]
+    assert [path_of(head) for head in server.heads] == ["/a", "/b", "/c"]
+    assert server.connections == 1
+    downloader.cancel()
