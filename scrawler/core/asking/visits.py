@@ -173,6 +173,8 @@ class Visits:
             at = self._start_queued(site, now)
             if at:
                 return at
+        if site.going and site.held:
+            self._governor.nothing_left(site)
         refused = 0
         most = (site.own_rules or self._rules).most_in_flight if self._downloader.at_once else 1
         while site.in_flight < most and not (site.lost or site.going):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,7 +12,12 @@ from scrawler.app import begin_again, retry_seeds
 from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, asked, end_details, page, run_whole
+from tests.integration.crawl.rig import watch
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
+from tests.limits import HANGS
+
+if TYPE_CHECKING:
+    from scrawler.core.machine.machine import Machine
 
 Serve = Callable[..., RawServer]
 
@@ -35,10 +41,15 @@ class Wall:
 
     def __call__(self, visit: Visit) -> None:
         while head := visit.request():
-            path = path_of(head)
-            self.seen += path != "/robots.txt"
-            shut = self.after < self.seen <= self.after + self.lasts
-            visit.send(self.reply if shut and path != "/robots.txt" else PAGES.get(path, NOT_FOUND))
+            visit.send(self.says(path_of(head)))
+
+    def says(self, path: str) -> bytes:
+        """Return the answer to one request."""
+        if path == "/robots.txt":
+            return NOT_FOUND
+        self.seen += 1
+        shut = self.after < self.seen <= self.after + self.lasts
+        return self.reply if shut else PAGES.get(path, NOT_FOUND)
 
 
 def all_pages(crawl: Crawl, server: RawServer) -> bool:
@@ -133,6 +144,39 @@ def test_a_site_that_is_forbidden_from_the_start_ends_as_before(crawl: Crawl, se
     run_whole(crawl)
     seed = crawl.seed(server.url())
     assert (seed.end_reason, seed.counts.requests) == (EndReason.HTTP_ERROR, 1)
+
+
+@pytest.mark.parametrize("reply", [FORBIDDEN, WALL], ids=["403", "wall"])
+def test_a_site_that_is_wanted_elsewhere_goes_in_the_midst_of_a_row(crawl: Crawl, serve: Serve, reply: bytes) -> None:
+    """Another machine is to have it while answers are held and one is on its way; the same one takes it up again."""
+    wall = Wall(reply, 40, 6)
+    is_going = threading.Event()
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            if wall.seen == wall.after + 4:
+                is_going.wait(HANGS)
+            visit.send(wall.says(path_of(head)))
+
+    def look(machine: Machine) -> None:
+        if not is_going.is_set() and any(len(site.held) > 2 for site in machine.crew.held_sites()):
+            machine.crew.keep_at_most(machine.checkpointer.submit, machine.sharing.budget, 0)
+            is_going.set()
+
+    server = serve(script)
+    crawl.add([server.url()])
+    stop = threading.Event()
+    hangs = threading.Timer(HANGS, stop.set)
+    hangs.start()
+    watched = watch(crawl.settings(), look, stop)
+    hangs.cancel()
+    assert watched.ended, "it was never given back"
+    assert is_going.is_set()
+    crawl.check()
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.pages, seed.counts.http_errors) == (EndReason.COMPLETED, len(PAGES), 0)
+    walls = sum(row.length == len(WALL.partition(b"\r\n\r\n")[2]) for row in crawl.pages())
+    assert walls <= 1, "the first one says nothing yet"
 
 
 def test_a_list_that_ends_in_the_midst_of_a_row(crawl: Crawl, serve: Serve) -> None:
