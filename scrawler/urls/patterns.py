@@ -34,12 +34,36 @@ class Patterns(NamedTuple):
 
 
 _NONE: Final = Patterns("", "")
+_ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
+_ROOT_FROM: Final = 8  # where the host of an https URL begins
+_MOST_KNOWN: Final = 1_024
+_known: dict[bytes, Patterns] = {}  # those of URLs that were asked lately, with zeros for digits
 
 
 def patterns_of(url: str) -> Patterns:
     """Return the patterns of a normalised URL."""
     if _FOLDS.search(url) is None:
         return _NONE
+    shape = _shape(url)
+    found = _known.get(shape)
+    if found is None:
+        found = _read(url)
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[shape] = found
+    return found
+
+
+def _shape(url: str) -> bytes:
+    """Return a URL with zeros for the digits after its origin, as of these only their places matter."""
+    shape = url.encode("utf-8", "surrogatepass")
+    if b"%" in shape:  # the digits of an escape are no number
+        return shape
+    begin = shape.find(b"/", _ROOT_FROM)
+    return shape[:begin] + shape[begin:].translate(_ZEROS) if begin > 0 else shape
+
+
+def _read(url: str) -> Patterns:
     root = origin(url)
     path, mark, query = url[len(root) :].partition("?")
     folded = fold(path) if _FOLDS.search(path) else path

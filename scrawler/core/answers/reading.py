@@ -179,7 +179,7 @@ class AnswerReader:
         cut = response.result is not Result.FETCHED and is_cut_page(response)
         traps = None if cut else flight.party.traps  # half a text is like no other
         entry = flight.entry
-        read_text = None if traps is None else partial(traps.read_text, entry.url, referrer=entry.referrer)
+        read_text = None if traps is None else partial(traps.read_text, entry.url)
         if flight.party.searches is not None and flight.entry.role is EntryRole.PAGE:
             read_text = partial(_read_searches, flight.entry.url, read_text)
         if self._reads_marks:

@@ -31,9 +31,9 @@ from typing import Final
 from scrawler.core.traps.says import Says
 from scrawler.extract.simhash import (
     NEAR,
+    WORD_BYTES,
     Fingerprint,
     Vocabulary,
-    distance,
     fingerprint_of,
     is_number,
     mark_of,
@@ -48,6 +48,7 @@ _EMBEDDED: Final = re.compile(
 )
 _PICTURE: Final = re.compile(rb"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?\s*([^\"'\s>]+)", re.IGNORECASE)
 
+_ALL_BITS = (1 << 64) - 1
 _ALIKE = 8  # bits; of a short page a changed date alone makes more than NEAR differ
 _SHORT = 64  # words of a page below which a few that change leave no simhash alike
 _TABLE = 8  # new numbers on a page that make a table of it
@@ -61,8 +62,7 @@ _REMEMBERED = 64  # simhashes, or skeletons, of pages unlike each other
 _VOCABULARY = 8_192  # words, in 12 KB
 _TRUSTED_AFTER = 8  # pages in a row with something new, after which not each of them is compared any more
 _TRUST = 4  # for so many more of them, one page more is left out between two that are compared
-RAREST = 32  # so many pages at most are left out between two
-RAREST_NAMES = 64  # ... among those whose URLs tell nothing
+_RAREST = 32  # so many pages at most are left out between two
 _WITHOUT_DOUBT = 24  # pages in a row that are taken to have said something new where no skeleton came again
 
 
@@ -77,10 +77,9 @@ class Likeness(NamedTuple):
 class TextMemory:
     """Remembers the texts of one group of pages: their skeletons in 1 KB, and once words are read these in 15 KB."""
 
-    __slots__ = ("_new_in_a_row", "_passed", "_rarest", "_skeletons", "_texts", "in_doubt")
+    __slots__ = ("_new_in_a_row", "_passed", "_skeletons", "_texts", "in_doubt")
 
-    def __init__(self, rarest: int = RAREST) -> None:
-        self._rarest = rarest
+    def __init__(self) -> None:
         self._skeletons = array("Q")  # of the newest pages
         self._texts: _Texts | None = None
         self._new_in_a_row = _WITHOUT_DOUBT  # and those after the first page that is compared
@@ -94,7 +93,7 @@ class TextMemory:
         """
         if skeleton is not None and skeleton in self._skeletons:
             return True
-        ever_fewer = min((self._new_in_a_row - _TRUSTED_AFTER) // _TRUST, self._rarest)
+        ever_fewer = min((self._new_in_a_row - _TRUSTED_AFTER) // _TRUST, _RAREST)
         return (self.in_doubt or can_be_capped) and self._passed >= ever_fewer
 
     def count(self, skeleton: int | None, compared: bool, repeats: bool) -> None:
@@ -137,17 +136,19 @@ class _Texts:
 
     def compare(self, url: str, text: Fingerprint, page: bytes, hrefs: Sequence[str]) -> Likeness:
         """Compare a page with those before it, and remember it."""
-        nearest = min((distance(text.simhash, known) for known in self._hashes), default=64)
+        simhash = text.simhash & _ALL_BITS
+        nearest = min(map(int.bit_count, map(simhash.__xor__, self._hashes)), default=64)
         alike = nearest <= _ALIKE or (text.size < _SHORT and self._met_but_for_numbers(url, text.words))
-        new = self._vocabulary.unknown(text.words, text.size)
-        says = self._says(url, new, page, hrefs)
+        new = self._vocabulary.unknown_packed(text.words, text.size)
+        count = len(new) // WORD_BYTES
+        says = Says.NEW if count > _NEW_WORDS_LOOKED_AT else self._says(url, words_in(new), page, hrefs)
         if says is Says.NOTHING and not alike:
             says = Says.LITTLE
         if nearest > _ALIKE:
-            self._hashes.append(text.simhash)
+            self._hashes.append(simhash)
         if new:
             self._learn(text)
-        return Likeness(nearest <= NEAR, says, not _FEW * text.size <= len(new) <= _MANY * text.size)
+        return Likeness(nearest <= NEAR, says, not _FEW * text.size <= count <= _MANY * text.size)
 
     def _met_but_for_numbers(self, url: str, words: bytes) -> bool:
         """Tell whether a short page had the same words but for numbers, and for what stands in its URL; remember it."""
@@ -160,8 +161,6 @@ class _Texts:
 
     def _says(self, url: str, new: list[int], page: bytes, hrefs: Sequence[str]) -> Says:
         """Tell what a page brings that none before it had; what stands in its URL may be an echo of that."""
-        if len(new) > _NEW_WORDS_LOOKED_AT:
-            return Says.NEW
         echo = _echo(url) if new else frozenset()
         new = [word for word in new if word not in echo]
         numbers = [word for word in new if is_number(word)]

@@ -28,10 +28,10 @@ _LONGEST_REST: Final = 256  # pages of a party between two lines
 class Line:
     """The line that a party follows at the time, if any; guarded by the machine's turn."""
 
-    __slots__ = ("_barren", "_failures", "_few", "_length", "_next", "_until", "_waits")
+    __slots__ = ("_barren", "_failures", "_few", "_length", "_until", "_waits", "next")
 
     def __init__(self) -> None:
-        self._next = ""  # the page that continues the line; empty: none is followed
+        self.next = ""  # the URL with which the line goes on; empty: none is followed
         self._length = 0
         self._few = 0  # pages of the line with few words that are new, or few others
         self._barren = 0  # its last pages that had nothing new to say, weighed
@@ -39,32 +39,27 @@ class Line:
         self._waits = 0  # pages of the party before the next line may begin
         self._until = 0  # pages of the party by which the next page of the line has to come
 
-    @property
-    def next(self) -> str:
-        """The URL with which the line goes on; empty: none is followed."""
-        return self._next
-
     def look(self, pages: int) -> None:
         """Give up a line whose next page does not come."""
-        if self._next and pages > self._until:
+        if self.next and pages > self._until:
             self._fail(pages)
 
     def may_begin(self, pages: int) -> bool:
         """Whether a line may begin with a page."""
-        return not self._next and pages >= self._waits
+        return not self.next and pages >= self._waits
 
     def take(self, page: Source, new: Sequence[str], pages: int) -> str:
         """Let a page that leads to new URLs alone begin the line, or continue it; return the URL to fetch next."""
-        if page.url != self._next:
+        if page.url != self.next:
             self._length += max(0, page.open - 1)
         self._length += 1
         self._few += page.few
         self._barren += _NOTHING if page.says is Says.NOTHING else _LITTLE
         if page.says is Says.NEW:
             self._barren = 0
-        self._next = new[-1] if self._length % 2 else new[len(new) // 2]
+        self.next = new[-1] if self._length % 2 else new[len(new) // 2]
         self._until = pages + _PATIENCE
-        return self._next
+        return self.next
 
     def is_endless(self, needed: int) -> bool:
         """Whether the line is shown to be without an end, by so many generations."""
@@ -80,15 +75,15 @@ class Line:
         if not is_endless:
             self._fail(pages)
             return
-        self._next = ""
+        self.next = ""
         self._length = self._few = self._barren = 0
 
     def stop(self) -> None:
         """Leave off at a limit of depth: what another line comes to counts in addition."""
-        self._next = ""
+        self.next = ""
 
     def _fail(self, pages: int) -> None:
-        self._next = ""
+        self.next = ""
         self._length = self._few = self._barren = 0
         self._failures += 1
         self._waits = pages + min(1 << self._failures, _LONGEST_REST)

@@ -20,7 +20,7 @@ from typing import Final
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.hashes import PackedHashes
-from scrawler.core.traps.likeness import RAREST, RAREST_NAMES, Likeness, TextMemory
+from scrawler.core.traps.likeness import Likeness, TextMemory
 from scrawler.core.traps.lines import OPEN, Line, needed
 from scrawler.core.traps.says import Says
 from scrawler.core.traps.sources import Source, Sources, kind_of
@@ -49,7 +49,10 @@ _LITTLE_LEFT: Final = 255  # pages of a pattern that may say little each; some 4
 _LITTLE_OF_NAMES: Final = 100  # ... of those whose URLs have no pattern, and that lead to several others
 _MORE_LEFT: Final = 50  # so many pages of a party that say something new leave room for one more that says little
 _NAMES_FROM: Final = 20  # pages of a party from which those are read whose URLs have no pattern
-_SMALL: Final = 4_096  # bytes of a page that is always read then; of others ever fewer are
+_READ_A_PAGE: Final = 128  # bytes of each that are read then: of large pages ever fewer are, all of very small ones
+_READ_IN_DOUBT: Final = 4_096  # ... while the last ones leave doubt
+_DOUBTED: Final = 8  # so many that say something new end the doubt
+_FIRST: Final = 2  # ... and so many of the first ones
 _BY_CHANCE: Final = 16  # new URLs of a page among which there may be one by chance that was named before
 _UNKNOWN: Final = -1  # how many known links a page had that an earlier owner of the party has fetched
 _TRIALS: Final = 2  # pages that are fetched of what a page led to, where a space of such pages is endless
@@ -103,17 +106,22 @@ class PartyTraps:
 
     __slots__ = (
         "_classes",
+        "_doubted",
         "_endless",
+        "_has_early",
         "_last",
         "_led_to",
         "_line",
         "_memories",
+        "_met",
         "_met_once",
         "_names",
+        "_names_memory",
         "_new",
         "_page",
         "_pages",
         "_parent",
+        "_read_last",
         "_restored",
         "_seed_id",
         "_sources",
@@ -137,13 +145,18 @@ class PartyTraps:
         self._restored: dict[bytes, Yield] | None = None  # those of links, until pages with these links are met again
         self._texts: dict[int, None] | None = None  # in mode "all" alone
         self._last = _NO_PAGE
+        self._met: tuple[_Page, LinkClass | None] = _NO_PAGE, None  # the page that was asked last, and its class
         self._sources = Sources()
+        self._has_early = False  # whether some of its pages had links listed before they were counted
         self._page: Source | None = None  # the page whose links come next
         self._parent: Source | None = None  # the page that led to it
         self._unsettled = False  # whether that has still to count against its pattern
         self._pages = 0  # fetched here
+        self._read_last = 0  # after how many of them the last one was read whose URL has no pattern
+        self._doubted = _FIRST  # how many of those have to say something new before most are not read
         self._new = 0  # pages with a new word, as far as is known
         self._names = Yield(_NAMES, url_hash(_NAMES), rules.trap_pages)
+        self._names_memory: TextMemory | None = None
         self._line = Line()
         self._endless: dict[bytes, Yield] = {}  # by the page with which a line without an end began
         self.capping = False  # whether anything is capped
@@ -151,7 +164,7 @@ class PartyTraps:
         for row in rows:
             restored = Yield(row.pattern, row.pattern_hash, rules.trap_pages, row)
             if row.pattern == _NAMES:
-                self._names = restored
+                self._names, self._doubted = restored, _DOUBTED
             elif row.pattern.startswith(_ENDLESS):
                 self._endless[restored.key] = restored
             elif row.pattern.startswith(_LINKS_AS):
@@ -192,7 +205,7 @@ class PartyTraps:
 
     # -- pages ---------------------------------------------------------------------------------------------
 
-    def read_text(self, url: str, links: PageLinks, referrer: bytes = b"") -> Fingerprint | None:
+    def read_text(self, url: str, links: PageLinks) -> Fingerprint | None:
         """Read of a page's text what is to be compared, None: nothing; changes nothing, so needs no turn."""
         mode = self.rules.near_duplicates
         if not links.page:
@@ -202,24 +215,24 @@ class PartyTraps:
         group = self._group(self._of(url, links.hrefs))
         if group is None:
             return None
-        memory = self._memories.get(group)
-        if group == _NAMES:
-            return fingerprint_of(links.page, links.is_xml) if self._reads(url, links, referrer, memory) else None
-        memory = memory or TextMemory()
+        if group is _NAMES:
+            return fingerprint_of(links.page, links.is_xml) if self._reads(url, links) else None
+        memory = self._memories.get(group) or TextMemory()
         skeleton = None if memory.in_doubt else skeleton_of(links.page)
         if memory.wants_words(skeleton, self._can_be_capped(group)) or url == self._line.next:
             return fingerprint_of(links.page, links.is_xml, skeleton)
         return None if skeleton is None else Fingerprint(skeleton)
 
-    def _reads(self, url: str, links: PageLinks, referrer: bytes, memory: TextMemory | None) -> bool:
+    def _reads(self, url: str, links: PageLinks) -> bool:
         """Tell whether the words of a page are read whose URL has no pattern of use."""
         if url == self._line.next:
             return True
-        if self._pages < _NAMES_FROM or not links.hrefs:
+        if not links.hrefs:
             return False
-        if len(links.page) <= _SMALL or memory is None:
-            return True
-        return self._pages % RAREST_NAMES == 0 or self._barren(self._names)
+        unread = self._pages - self._read_last
+        if self._doubted:
+            return len(links.page) <= _READ_IN_DOUBT * unread or self._barren(self._names)
+        return len(links.page) <= _READ_A_PAGE * unread or self._names_memory is None
 
     def note(
         self,
@@ -235,15 +248,18 @@ class PartyTraps:
 
         `key` is the hash of its URL, `referrer` that of the page that led to it.
         """
-        self._settle()
+        if self._unsettled:
+            self._settle()
         of = self._of(url, hrefs)
         like = self._compare(url, of, text, exact, page)
         says = Says.NOTHING if exact else like.says
         self._pages += 1
         self._new += says is Says.NEW
-        self._line.look(self._pages)
-        source = self._parent = self._sources.get(referrer)
-        self._page = self._source_of(of, key, source, like._replace(says=says), bool(referrer))
+        if self._line.next:
+            self._line.look(self._pages)
+        source = self._parent = self._sources.get(referrer) if referrer else None
+        self._page = self._source_of(of, key, source, says, bool(referrer))
+        self._page.few = like.few
         self._note_kind(self._page, source, of.patterns, exact)
         same_links = self._class_of(of, hrefs) if hrefs else None
         parent = self._led_to.pop(hash(url), None) if self._led_to else None
@@ -252,30 +268,38 @@ class PartyTraps:
             parent.own.weigh(parent.own.allows(says, self._allowance(_LITTLE_LEFT)))
             self._cap_low(parent.own, self.rules.trap_pages)
         self._last = _NO_PAGE  # its links are let go of
+        self._met = _NO_PAGE, None
         return Noted(like.near, same_links)
 
-    def _source_of(self, of: _Page, key: bytes, source: Source | None, like: Likeness, found: bool) -> Source:
+    def _source_of(self, of: _Page, key: bytes, source: Source | None, says: Says, found: bool) -> Source:
         """Return what is known of a page before its links are judged."""
         group = of.group
-        made = Source(key, of.url, of.patterns.own, group, like.says, found, few=like.few)
-        before = self._sources.get(key)
+        made = Source(key, of.url, of.patterns.own, group, says, found)
+        before = self._sources.get(key) if self._has_early else None
         if before is not None and before.key == key:  # some of its links were listed before it was counted
             made.lists = before.lists
-        if source is not None:
-            made.from_list = source.names(group)
-            made.grown = not made.from_list and ((group != "" and group == source.group) or source.makes)
-            says_little = like.says is not Says.NEW and self._barren(self._names)
-            begins = not self._line.next and (source.open > 0 or says_little)
-            self.picking = found and (begins or of.url == self._line.next)
-        else:
-            self.picking = False
+        self.picking = False
+        if source is None:
+            return made
+        made.from_list = source.names_all or (bool(source.lists) and source.names(group))
+        if not made.from_list:
+            made.grown = (group != "" and group == source.group) or source.makes
+        if found and (source.open or self._line.next or says is not Says.NEW):
+            self.picking = of.url == self._line.next or self._may_begin(source, says)
         return made
+
+    def _may_begin(self, source: Source, says: Says) -> bool:
+        """Tell whether a line may begin with a page that `source` led to."""
+        if not self._line.may_begin(self._pages):
+            return False
+        if source.open >= (1 if self._endless else OPEN):
+            return True
+        return says is not Says.NEW and self._barren(self._names)
 
     def _note_kind(self, page: Source, source: Source | None, of: Patterns, exact: bool) -> None:
         """Count a page for its pattern, and for what led to it."""
         if of.own:
-            own = self._yield(of.own)
-            own.count(exact, page.says is Says.NOTHING)
+            self._yield(of.own).count(exact, page.says is Says.NOTHING)
             if of.queries:
                 self._yield(of.queries).count(exact, page.says is Says.NOTHING)
         if source is not None:
@@ -311,6 +335,11 @@ class PartyTraps:
         """Let a page count for or against a cap of its pattern."""
         own, least = self._yield(page.own), self.rules.trap_pages
         group = own if page.group == page.own else self._yield(page.group)
+        if says is Says.NEW:
+            own.weigh(is_new=True)
+            if group is not own:
+                group.weigh(is_new=True)
+            return
         is_new = group.allows(says, self._allowance(_LITTLE_LEFT))
         own.weigh(is_new)
         if group is not own:
@@ -326,21 +355,28 @@ class PartyTraps:
 
     def _compare(self, url: str, of: _Page, text: Fingerprint | None, exact: bool, page: bytes) -> Likeness:
         """Return whether a page is a near copy, and what it says."""
-        if self.rules.near_duplicates == "off":
+        if self.rules.near_duplicates == "off" or (text is None and not self._is_counted(of)):
             return _NOT_COMPARED
         group = self._group(of)
         like = _NOT_COMPARED
-        memory = self._memory(group) if group is not None else None
+        memory = self._memory_of(group)
         compared = text is not None and text.simhash != 0 and not exact
         if text is not None and compared:
             if memory is not None:
                 like = memory.compare(url, text, page, of.hrefs)
-            if self.rules.near_duplicates == "all" and self._met(text.digest):
+                if group is _NAMES:
+                    self._read_last = self._pages
+                    self._doubted = max(0, self._doubted - 1) if like.says is Says.NEW else _DOUBTED
+            if self.rules.near_duplicates == "all" and self._met_anywhere(text.digest):
                 like = Likeness(near=True, says=Says.NOTHING, few=like.few)
-        if memory is not None:
+        if memory is not None and group is not _NAMES:  # which of those are read goes by their number
             skeleton = text.skeleton if text is not None else None
             memory.count(skeleton, compared, exact or like.says is not Says.NEW)
         return like
+
+    def _is_counted(self, of: _Page) -> bool:
+        """Tell whether a page may have a group that counts what is not read as well."""
+        return bool(of.patterns.own) or of.links in self._classes
 
     def _group(self, of: _Page) -> str | LinkClass | None:
         """Return the group of pages among which a page's text is compared; None: there are too few of them."""
@@ -359,17 +395,22 @@ class PartyTraps:
         own = group.own if isinstance(group, LinkClass) else self._yields.get(group)
         return own is not None and own.fetched >= self.rules.trap_pages
 
-    def _memory(self, group: object) -> TextMemory:
+    def _memory_of(self, group: str | LinkClass | None) -> TextMemory | None:
+        if group is None:
+            return None
+        if group is _NAMES:
+            self._names_memory = self._names_memory or TextMemory()
+            return self._names_memory
         memories = self._memories
         memory = memories.pop(group, None)
         if memory is None:
-            memory = TextMemory(RAREST_NAMES if group == _NAMES else RAREST)
+            memory = TextMemory()
         memories[group] = memory
         if len(memories) > _MEMORIES:
             del memories[next(iter(memories))]
         return memory
 
-    def _met(self, digest: int) -> bool:
+    def _met_anywhere(self, digest: int) -> bool:
         """Tell whether a page with just these words was met anywhere in the party; remember it."""
         texts = self._texts = {} if self._texts is None else self._texts
         if digest in texts:
@@ -401,12 +442,22 @@ class PartyTraps:
 
     def _known_class(self, of: _Page) -> LinkClass | None:
         """Return the pages that have the links of a page; an object is made of them with the second one."""
-        if of.links is None or not self._met_once.remove(of.links):
-            return self._classes.get(of.links) if of.links is not None else None
+        if of.links is None:
+            return None
+        met = self._met  # asked twice of each page
+        if met[0] is of:
+            return met[1]
+        known = self._classes.get(of.links)
+        if known is None and self._met_once.remove(of.links):
+            known = self._new_class(of, of.links)
+        self._met = of, known
+        return known
+
+    def _new_class(self, of: _Page, links: int) -> LinkClass:
         if len(self._classes) >= _CLASSES:
             kept = sorted(self._classes.items(), key=lambda item: -item[1].pages)[: _CLASSES // 2]
             self._classes = dict(kept)
-        found = self._classes[of.links] = LinkClass(of.url)
+        found = self._classes[links] = LinkClass(of.url)
         return found
 
     # -- caps ----------------------------------------------------------------------------------------------
@@ -565,6 +616,7 @@ class PartyTraps:
             known = Source(key, url, of.own, of.queries or of.own)
         known.note_new(new)
         self._sources.add(known)
+        self._has_early = True
 
     def owners_list(self, key: bytes) -> None:
         """Note that what a document names is a list of the site's owner."""

@@ -19,6 +19,7 @@ class Yield:
         "_held",
         "_mask",
         "_spent",
+        "_window",
         "changed",
         "evidence",
         "exact",
@@ -38,6 +39,7 @@ class Yield:
         self.refused = 0
         self.evidence = ""  # why it is capped; empty: it is not
         self.changed = False
+        self._window = window
         self._mask = (1 << window) - 1
         self._bits = 0  # a bit a fetch, 1 if it brought something new; the newest fetch is the lowest bit
         self._held = 0  # how many of the bits stand for a fetch
@@ -75,8 +77,11 @@ class Yield:
 
     def weigh(self, is_new: bool) -> None:
         """Let a page count for or against a cap."""
+        if is_new and self._bits == self._mask:
+            return
         self._bits = (self._bits << 1 | is_new) & self._mask
-        self._held = min(self._held + 1, self._mask.bit_length())
+        if self._held < self._window:
+            self._held += 1
 
     def allows(self, says: Says, allowance: int) -> bool:
         """Tell whether a page counts as new; those that say little do so for as many pages as `allowance`."""

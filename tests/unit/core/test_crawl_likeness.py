@@ -95,6 +95,29 @@ def test_copies_whose_skeletons_differ_are_capped_by_the_words_of_some() -> None
     assert 90 <= asked.fetched <= 110
 
 
+def named(text_of: Callable[[int], str], pages: int) -> int:
+    """Return how many of the pages are read of a site whose URLs are made of words."""
+    traps, read = PartyTraps(7, RULES), 0
+    for number in range(pages):
+        url = f"http://h/{words(number, 9, count=2).replace(' ', '-')}"
+        links = PageLinks(url, ["/", url], page=html("Page", text_of(number), ("/", url)).encode())
+        text = traps.read_text(url, links)
+        read += text is not None
+        traps.note(url, False, links.hrefs, text)
+    return read
+
+
+def test_of_pages_whose_urls_are_made_of_words_so_many_bytes_of_each_are_read() -> None:
+    """Nothing of the first twenty, the next two, and then 128 bytes of each page that says something new."""
+    assert named(lambda number: words(number, count=400), 20) == 0
+    assert 2 <= named(lambda number: words(number, count=400), 500) <= 30
+    assert 2 <= named(lambda number: words(number, count=4_000), 500) <= 10
+
+
+def test_pages_whose_urls_are_made_of_words_are_all_read_where_they_say_nothing_new() -> None:
+    assert named(lambda number: words(3, count=400), 100) == 80
+
+
 def test_where_texts_are_not_compared_nothing_is_read() -> None:
     traps = PartyTraps(7, crawl_rules(traps=True, near_duplicates="off"))
     for number in range(200):
@@ -140,7 +163,7 @@ class Walk:
 
     def _take(self, url: str, page: str, referrer: bytes) -> None:
         links, key = EXTRACTOR.links(page.encode(), url), url_hash(url)
-        text = self._traps.read_text(url, links, referrer)
+        text = self._traps.read_text(url, links)
         exact = page in self._payloads
         source = self._traps.note(url, exact, links.hrefs, text, links.page, key, referrer).source
         self._payloads.add(page)

@@ -217,7 +217,7 @@ def crawl(
             traps = party(rows=traps.take_rows())
             traps.recall(listed, ahead, ())
         links, key = extractor.links(body, url), url_hash(url)
-        text = traps.read_text(url, links, referrer)
+        text = traps.read_text(url, links)
         source = traps.note(url, body in payloads, links.hrefs, text, links.page, key, referrer).source
         payloads.add(body)
         if depth == deepest:

@@ -54,3 +54,10 @@ def test_folding_again_changes_nothing_and_no_digit_is_left(path: str) -> None:
 @given(st.text("0123456789", min_size=1, max_size=12), st.text("0123456789", min_size=1, max_size=12))
 def test_numbers_make_no_difference(one: str, other: str) -> None:
     assert patterns_of(f"http://h/t-{one}/p?n={one}") == patterns_of(f"http://h/t-{other}/p?n={other}")
+
+
+def test_what_was_asked_before_makes_no_difference() -> None:
+    """What is known goes by the places of the digits alone, after the origin, and where no escape has any."""
+    for number in (1, 2):
+        assert patterns_of(f"http://h{number}/p{number}.html").own == f"http://h{number}/p*.html"
+        assert patterns_of(f"http://h/%4{number}/p{number}").own == f"http://h/%4{number}/p*"
