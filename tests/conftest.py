@@ -21,6 +21,7 @@ from tests.failures import (  # noqa: F401  hooks of pytest
     pytest_xdist_make_scheduler,
 )
 from tests.hot import VisiblePatches, require_the_form
+from tests.limits import HEAVY, allow
 from tests.mariadb import MariaDb, running_mariadb
 from tests.plain import leave_out_compiled_parts
 from tests.postgresql import Postgresql, running_postgresql
@@ -181,6 +182,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     only = item.get_closest_marker("interpreted")
     if COMPILED and only is not None:
         pytest.skip(f"only in Python: {only.args[0]}")
+    if item.get_closest_marker("heavy") is not None:
+        allow(HEAVY)
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

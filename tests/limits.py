@@ -4,6 +4,7 @@ import faulthandler
 
 HANGS = 90.0  # seconds after which a test says that something hangs; all that works is done long before
 FAR = 300.0  # seconds of a pause or limit that must not be waited for; who waits for it is seen to have done so
+HEAVY = 900.0  # seconds that a heavy test has: some need minutes of computing, and share the processors with others
 EARLY = FAR / 2  # what ends before has not waited for it
 
 

@@ -17,6 +17,7 @@ from tests.torture.crawl import CrawlUnderTest
 from tests.torture.moody import Mood
 from tests.torture.web import TortureWeb, host_of, is_robots
 
+_NORMAL, _AHEAD = 0, -20  # lanes whose URLs were listed there first
 _SHOWN = 5  # examples of each kind of fault
 CLOCK = 0.01  # seconds that a pause may be short of the delay: granularity of clocks, ways of answers
 
@@ -113,7 +114,7 @@ def lists(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
         chunks[seed, kind].append(tuple(chunk))
     lanes = crawl.sql.rows("SELECT seed_id, kind, cursor_position, length, ahead FROM lane")
     yield from _told("unfinished list", (lane for lane in lanes if lane[2] != lane[3] or lane[4] != "[]"))
-    listed: dict[tuple[int, int], str] = {}
+    listed: set[tuple[int, int, str]] = set()
     for seed, kind, _, length, _ in lanes:
         end = 0
         for number, (seq, first, entries, data) in enumerate(sorted(chunks[seed, kind])):
@@ -121,18 +122,29 @@ def lists(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
             if (seq, first, entries) != (number, end, len(lines)):
                 yield f"list of seed {seed}, lane {kind}: chunk {seq} at {first} is amiss"
             end = first + entries
-            if kind == 0:
-                listed |= {(seed, first + index): line.rpartition(" ")[2] for index, line in enumerate(lines)}
+            if kind == _NORMAL:
+                listed |= {(seed, first + index, line.rpartition(" ")[2]) for index, line in enumerate(lines)}
+            elif kind == _AHEAD:
+                listed |= {(seed, position, url) for position, url in _positions(lines)}
         if end != length:
             yield f"list of seed {seed}, lane {kind}: {length} entries, {end} in chunks"
-    found = {(seed, at): url for seed, at, url in crawl.sql.rows("SELECT lane_seed, position, url FROM page")}
-    yield from _told("row at a wrong position", found.items() - listed.items())
-    yield from _told("listed URL without a row", set(listed.values()) - set(found.values()))
+    found = {*crawl.sql.rows("SELECT lane_seed, position, url FROM page")}
+    yield from _told("row at a wrong position", found - listed)
+    yield from _told("listed URL without a row", {url for _, _, url in listed} - {url for _, _, url in found})
     per_site = (
         "SELECT site_id, SUM(listed), (SELECT COUNT(*) FROM page JOIN seed lister ON lister.id = lane_seed"
         " WHERE lister.site_id = seed.site_id) FROM seed GROUP BY site_id"
     )
     yield from _unequal("site: listed", crawl.sql.rows(per_site))
+
+
+def _positions(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield the positions of URLs of a lane that comes before the normal one: a line that tells none is the next one."""
+    position = -1
+    for line in lines:
+        *told, url = line.split(" ")
+        position = int(told[1]) if told else position + 1
+        yield position, url
 
 
 def candidates(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
