@@ -23,7 +23,6 @@ from scrawler.assembly.visit_shares import check_budget, weight_of
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.core.records.records import Records
 from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
 from scrawler.model.exchange import Mode
@@ -42,9 +41,7 @@ from scrawler.store.engine import SMALL_CACHE, Database, Waiting, open_database
 from scrawler.store.left_out import left_out
 from scrawler.store.losses import Losses
 from scrawler.store.machines import Machines
-from scrawler.store.orphans import Orphans
 from scrawler.store.overview import LIVING
-from scrawler.store.pages import Pages
 from scrawler.store.pushes import listeners
 from scrawler.store.retries import Retries
 from scrawler.store.revisits import Revisits, order_left
@@ -188,8 +185,6 @@ def retry_seeds(
     with patiently_opened(settings, stop, say) as database:
         _open_crawl(database, settings)
         taken = Retries(database, packed).take_up(reasons)
-        orphans = Orphans(database)
-        Records(settings.pages_dir, Pages(database), orphans).index_again(orphans.files())
     more = counted(taken.in_work, "more is", "more are")
     left = f"; {more} of sites that a machine has in work" if taken.in_work else ""
     say(f"seeds taken up again: {taken.seeds:,}{left}")
@@ -208,13 +203,11 @@ def retry_urls(
     with patiently_opened(settings, stop, say) as database:
         scope = _open_crawl(database, settings)[0].scope
         taken = UrlRetries(database, packed, lambda url: site_key(url, scope)).take_up(results)
-        orphans = Orphans(database)
-        Records(settings.pages_dir, Pages(database), orphans).index_again(orphans.files())
     say(f"URLs to be asked for again ({', '.join(sorted(results))}): {taken.urls:,}")
     if taken.in_work:
         say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")
     if taken.unreachable:
-        say(f"{taken.unreachable:,} more cannot be: their seeds are at other sites by now, or their records are in use")
+        say(f"{taken.unreachable:,} more cannot be: their seeds are at other sites by now")
 
 
 def begin_again(

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
+from math import inf
 from pathlib import Path
 
 from scrawler.archive.proof import WarcFile, open_warc
@@ -13,7 +14,7 @@ from scrawler.archive.remote import DIGESTS, Remote, RemoteError, RemoteFile
 from scrawler.core.party.entries import encode, stored_entry
 from scrawler.core.records.holding import last_known
 from scrawler.core.records.losses import LossFinder, OwnFiles, unsaid
-from scrawler.core.records.records import WARC, Records, is_finished, prefix_of
+from scrawler.core.records.records import WARC, Records, index_of, is_finished, prefix_of
 from scrawler.core.records.verifying import LOST, Accepted, FileVerifier, Finding, Problem
 from scrawler.errors import SettingsError, UnreadableError
 from scrawler.model.records import UNCOUNTED, Loss, LossKind
@@ -25,8 +26,11 @@ from scrawler.store.lost_rows import LostRows, TakenBack
 from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
+from scrawler.store.replacing import retried_until
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.scope import site_key
+
+_CLOCKS_MS = 60_000  # by which the clocks of the database and of this host may differ
 
 
 @dataclass(slots=True)
@@ -133,6 +137,7 @@ class Upkeep:
 
     def untold(self, stopping: Callable[[], bool]) -> Found:
         """Look as at the begin of a run, which has said what cannot be read; return what no run has told of."""
+        self._index_retried()
         self._look(stopping, unsaid)
         return self.losses.untold()
 
@@ -267,19 +272,14 @@ class Upkeep:
         self.losses.note(Loss(name, kind, lost, UNCOUNTED))
 
     def list_lost_again(self) -> TakenBack:
-        """Take back the rows of records that are gone and not accepted, so that their URLs are fetched again.
+        """List the URLs of records that are gone and not accepted, so that they are fetched again.
 
-        Raises ArchiveError, StoreError; done again, it goes on from where it was.
+        Their rows stay until they are. Raises ArchiveError, StoreError; done again, it goes on from where it was.
         """
         self.finder.look(say=self._say)
         known = self.losses.all()
         open_ones = [loss for loss in known.values() if not loss.accepted and self.files.path(loss.warc_file)]
-        rows = LostRows(
-            self._database,
-            packed,
-            lambda url: site_key(url, self._crawl.scope),
-            lambda name: self._machines.get(prefix_of(name) or ""),
-        )
+        rows = LostRows(self._database, packed, lambda url: site_key(url, self._crawl.scope))
         total = TakenBack()
         for loss in open_ones:
             offsets = (row.offset for row in self.finder.lost_rows(loss.warc_file))
@@ -287,7 +287,7 @@ class Upkeep:
                 taken = rows.take_back(loss.warc_file, offsets)
             except UnreadableError:
                 continue  # the look has told of it already
-            left = taken.in_work + taken.unreachable
+            left = taken.rows + taken.waiting + taken.in_work + taken.unreachable
             total = total.plus(taken)
             if left:
                 self.losses.note(loss._replace(records=left, revisits=0))
@@ -297,6 +297,16 @@ class Upkeep:
         for name in self.orphans.files():
             self._records_at(name).index_again([name])
         return total
+
+    def _index_retried(self) -> None:
+        """Write the indexes anew of files in which records may have become orphans since, for URLs were retried."""
+        until = retried_until(self._database)
+        if until is None:
+            return
+        for name in self.orphans.files():
+            path = self.files.path(name)
+            if path is not None and _written_at(index_of(path)) < until + _CLOCKS_MS:
+                self._records_at(name).index_again([name])
 
     def _mend(self, warc_file: str) -> None:
         for line in self._records_at(warc_file).mend_again(warc_file).told():
@@ -309,6 +319,14 @@ class Upkeep:
 
 def _unseen(done: Verified) -> None:
     """Let progress be seen by nobody."""
+
+
+def _written_at(path: Path) -> float:
+    """Return when a file was written last, in milliseconds; one that is not there is never written anew."""
+    try:
+        return path.stat().st_mtime * 1000
+    except OSError:
+        return inf
 
 
 def _size(path: Path) -> int:

@@ -48,6 +48,7 @@ _FLAGS = {
     PageFlag.BACK: "back: it was gone before",
     PageFlag.MOVED: "moved: it redirects for good, and did not before, or to another URL",
     PageFlag.CHANGE_LIST: "a list of changes (ResourceSync)",
+    PageFlag.WAITING: "asked for again by `run --retry`: this stays until an answer takes its place",
     PageFlag.EARLIER: "an earlier crawl has archived its payload",
     PageFlag.NEAR_DUPLICATE: "says nearly what an earlier page of its pattern says",
 }

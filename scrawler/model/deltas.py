@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol, TypeVar
 
 from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.replaced import WaitingRow
 from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.rows import (
     ExternalRow,
@@ -76,6 +77,9 @@ class SeedDelta:
     queries: tuple[SearchQueryRow, ...] = ()  # of these, by now
     published: tuple[PublishedRow, ...] = ()
     publisher: PublisherRow | None = None
+    replaced: tuple[WaitingRow, ...] = ()  # rows whose place those of `pages` take
+    kept: tuple[int, ...] = ()  # ids of rows that were asked for again in vain
+    orphans: tuple[tuple[str, int, int], ...] = ()  # records that have come, and have no row: file, offset, length
 
 
 @dataclass(slots=True)

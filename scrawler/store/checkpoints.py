@@ -39,6 +39,7 @@ from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.published import make_due
+from scrawler.store.replacing import Replacing
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.sitemap_words import learn, pull_forward, states_before
 from scrawler.store.sites import ensure_guest_sites, ensure_sites, lay_to_rest, lock_sites, release_sites, wake_sites
@@ -121,6 +122,7 @@ class Checkpoints:
         self._states = BulkInsert.replacing(url_state, UrlState._fields, compiler)
         self._changes = BulkInsert.inserting(url_change, UrlChange._fields, compiler)
         self._demands = Demands(database)
+        self._replacing = Replacing(database)
         self._seeds = BulkUpdate(seed, _SEED, compiler)
         self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
         self._sites = BulkUpdate(site, _SITE, compiler)
@@ -198,6 +200,8 @@ class Checkpoints:
         """Write all rows but the machine's own; return what to add to that, by column."""
         seeds = sorted((one for delta in deltas for one in delta.seeds), key=lambda one: one.seed_id)
         done = self._write_pages(connection, seeds)
+        if retried := [one for one in seeds if one.replaced or one.kept]:
+            self._replacing.write(connection, retried)
         # Rows go in the order of their keys: writers that go through a table in different orders lock each other out.
         self._lanes.run(connection, sorted(_lane_row(row) for one in seeds for row in one.lanes))
         by_key = itemgetter(0, 1, 2)

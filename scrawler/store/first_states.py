@@ -12,6 +12,7 @@ from operator import itemgetter
 
 from sqlalchemy import Connection, select, update
 
+from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
@@ -115,4 +116,7 @@ def _underived(connection: Connection, seed_id: int) -> tuple[int, Sequence[AnyR
 
 def _page_of(row: AnyRow) -> PageRow:
     made = PageRow._make(row[1:])
-    return made._replace(url_hash=bytes(made.url_hash), digest=bytes(made.digest), referrer=bytes(made.referrer))
+    return made._replace(
+        url_hash=bytes(made.url_hash), digest=bytes(made.digest), referrer=bytes(made.referrer),
+        flags=made.flags & ~PageFlag.WAITING,
+    )  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import func as sql
 
+from scrawler.model.results import PageFlag
 from scrawler.model.seeds import SeedState
 from scrawler.model.visits import UrlState
 from scrawler.store.bulk import BulkInsert
@@ -14,14 +16,15 @@ from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database
 from scrawler.store.overview import LIVING
 from scrawler.store.processes import runs
-from scrawler.store.rows import AnyRow, listed_depth
+from scrawler.store.rows import AnyRow, listed_depth, sliced
 from scrawler.store.sites import lock_sites, wake_sites
-from scrawler.store.tables import chunk, lane, machine, seed, site, suspect
+from scrawler.store.tables import chunk, lane, machine, page, seed, site, suspect
 
 _LANE_COLUMNS = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _CHUNK_COLUMNS = ("seed_id", "kind", "seq", "first_position", "entries", "data")
 
 Packed = Callable[[Sequence[tuple[str, int, int, bytes]]], bytes]
+IS_WAITING = page.c.flags.bitwise_and(PageFlag.WAITING.value) != 0  # listed by a retry that is not over
 
 
 class Relisting:
@@ -33,6 +36,20 @@ class Relisting:
         self._kind = kind
         self._lanes = BulkInsert.replacing(lane, _LANE_COLUMNS, database.compiler)
         self._chunks = BulkInsert.inserting(chunk, _CHUNK_COLUMNS, database.compiler)
+
+    def ask_again(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
+        """List the URLs of page rows, which stay until answers come that take their place; each URL is listed once."""
+        waiting = _waiting_among(connection, rows)
+        for part in sliced([row.id for row in rows]):
+            flagged = page.c.flags.bitwise_or(PageFlag.WAITING.value)
+            connection.execute(update(page).where(page.c.id.in_(part)).values(flags=flagged))
+        by_seed: defaultdict[int, list[AnyRow]] = defaultdict(list)
+        for row in rows:
+            key = row.seed_id, bytes(row.url_hash)
+            if key not in waiting:
+                waiting.add(key)
+                by_seed[row.seed_id].append(row)
+        self.list_again(connection, by_seed)
 
     def list_again(self, connection: Connection, by_seed: Mapping[int, Sequence[AnyRow | UrlState]]) -> None:
         """List the URLs of page rows, or of states, again: a chunk for each seed."""
@@ -50,6 +67,15 @@ class Relisting:
             changed.append((one, self._kind, one, cursor, length + len(rows), ahead))
         self._lanes.run(connection, changed)
         self._chunks.run(connection, chunks)
+
+
+def _waiting_among(connection: Connection, rows: Iterable[AnyRow]) -> set[tuple[int, bytes]]:
+    """Return seed and hash of those of the URLs that another row of them has had listed."""
+    found: set[tuple[int, bytes]] = set()
+    for part in sliced(sorted({row.url_hash for row in rows})):
+        query = select(page.c.seed_id, page.c.url_hash).where(page.c.url_hash.in_(part), IS_WAITING)
+        found.update((row.seed_id, bytes(row.url_hash)) for row in connection.execute(query))
+    return found
 
 
 def sites_in_work(connection: Connection, site_ids: Iterable[int]) -> set[int]:

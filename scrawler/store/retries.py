@@ -3,9 +3,9 @@
 What such a seed had not fetched goes on from where it was; so does one that ended by a limit, which was raised since.
 Where that was the depth, its deepest pages are read again: their links were left out, and are known no more. Their rows
 and records stay, whatever comes of that. URLs of a seed whose final result was a failure that may have passed are
-listed again: their page rows go, records of them in the archive become orphans, and the entries stand in a new chunk of
-the seed's first retry lane. Each transaction is a whole step, and what is left is seen from the rows: cut short at any
-point, it is done again. Only sites that no machine has in work are touched.
+listed again, as those that a user wants by their results (see `url_retries`): their rows are marked, and stay until an
+answer comes that takes their place. Each transaction is a whole step, and what is left is seen from the rows: cut short
+at any point, it is done again. Only sites that no machine has in work are touched.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ from functools import partial
 from sqlalchemy import ColumnElement, Connection, and_, delete, false, or_, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model.lanes import NORMAL, REREAD
+from scrawler.model.lanes import REREAD, WANTED
 from scrawler.model.results import MAY_PASS, Result
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
-from scrawler.store.lost_rows import counts_of
-from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
-from scrawler.store.rows import AnyRow, in_order_of_id, sliced
-from scrawler.store.tables import orphan, page, rejection, seed
+from scrawler.store.relisting import IS_WAITING, Packed, Relisting, let_go_on, sites_in_work
+from scrawler.store.rows import AnyRow, in_order_of_id
+from scrawler.store.tables import page, rejection, seed
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.verdict import Verdict
 
@@ -48,7 +46,6 @@ RETRYABLE = (
 
 _SEEDS = 200  # seeds of one transaction
 _PAGES = 1_000  # pages of one transaction, and of one chunk at most
-_LANE = NORMAL.after(retries=1).number
 _DENIED = Result.ROBOTS_UNAVAILABLE.value
 _BUSY = or_(page.c.status.in_([408, 425, 429]), page.c.status.between(500, 599))
 _PASSING: ColumnElement[bool] = and_(
@@ -66,10 +63,9 @@ _REFUSED: ColumnElement[bool] = and_(
     or_(page.c.depth > 0, page.c.lane_seed == page.c.seed_id),
 )
 _SHA1 = re.compile(r"sha1:([A-Z2-7]{32})")
-_TO_GO = (
-    page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.position, page.c.result, page.c.digest,
-    page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
-    page.c.referrer, page.c.status, page.c.length,
+_TO_LIST = (
+    page.c.id, page.c.seed_id, page.c.url_hash, page.c.url, page.c.depth, page.c.position, page.c.flags,
+    page.c.referrer,
 )  # fmt: skip
 
 
@@ -86,9 +82,7 @@ class Retries:
     def __init__(self, database: Database, pack: Packed) -> None:
         """Work on `database`."""
         self._database = database
-        compiler = database.compiler
-        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], compiler)
-        self._relisting = Relisting(database, pack, _LANE)
+        self._relisting = Relisting(database, pack, WANTED.number)
         self._rereading = Relisting(database, pack, REREAD.number)
 
     def take_up(self, reasons: Collection[EndReason]) -> Taken:
@@ -135,30 +129,25 @@ class Retries:
         return and_(or_(false(), *of_seeds), *pages)
 
     def _take(self, batch: Mapping[int, int], passing: ColumnElement[bool], rereads: bool) -> int:
-        """Take back the rows of some seeds, so many a transaction, and with the last of them let the seeds go on.
+        """List URLs of some seeds again, so many a transaction, and with the last of them let the seeds go on.
 
-        Returns how many seeds these were. Revisits go first: see `kept_payloads`. With `rereads` the rows stay, and
-        their URLs are listed to be read again.
+        Returns how many seeds these were. With `rereads` the URLs are listed to be read again for their links.
         """
-        for revisits in (True, False):
-            after: int | None = 0
-            while after is not None:
-                step = partial(
-                    self._step, batch=batch, revisits=revisits, after=after, passing=passing, rereads=rereads
-                )
-                after, free = self._database.retrying(step)
+        after: int | None = 0
+        while after is not None:
+            step = partial(self._step, batch=batch, after=after, passing=passing, rereads=rereads)
+            after, free = self._database.retrying(step)
         return free
 
     def _step(
         self,
         connection: Connection,
         batch: Mapping[int, int],
-        revisits: bool,
         after: int,
         passing: ColumnElement[bool],
         rereads: bool,
     ) -> tuple[int | None, int]:
-        """Take back rows with ids above `after`; return where to go on, None at the end, and how many seeds are free.
+        """List URLs of rows with ids above `after`; return where to go on, None: nowhere, and how many seeds are free.
 
         The seeds go on with the last step. A site that was claimed meanwhile is left alone.
         """
@@ -166,32 +155,19 @@ class Retries:
         free = [one for one, site_id in batch.items() if site_id not in held]
         still = select(seed.c.id).where(seed.c.id.in_(free), seed.c.state == SeedState.DONE.value)
         seeds = list(connection.scalars(still.order_by(seed.c.id)))
-        of_these = and_(page.c.seed_id.in_(seeds), passing, page.c.revisit == int(revisits), page.c.id > after)
-        rows = connection.execute(select(*_TO_GO).where(of_these).order_by(page.c.id).limit(_PAGES)).all()
-        sites = {batch[one] for one in seeds}
+        of_these = and_(page.c.seed_id.in_(seeds), passing, ~IS_WAITING, page.c.id > after)
+        rows = connection.execute(select(*_TO_LIST).where(of_these).order_by(page.c.id).limit(_PAGES)).all()
         if rereads:
             self._rereading.list_again(connection, _by_seed(rows))
-        else:
-            kept = set() if revisits else kept_payloads(connection, sites, rows)
-            self._take_back(connection, [row for row in rows if row.digest not in kept or not row.warc_file])
+        elif rows:
+            self._relisting.ask_again(connection, rows)
         if len(rows) == _PAGES:
             return rows[-1].id, len(free)
-        if not revisits:
-            let_go_on(connection, seeds, sites)
-            _take_refusals_back(connection, seeds)
-            _forget_depth(connection, seeds)
-            connection.execute(update(seed).where(seed.c.id.in_(seeds)).values(internal_errors=0))
+        let_go_on(connection, seeds, {batch[one] for one in seeds})
+        _take_refusals_back(connection, seeds)
+        _forget_depth(connection, seeds)
+        connection.execute(update(seed).where(seed.c.id.in_(seeds)).values(internal_errors=0))
         return None, len(free)
-
-    def _take_back(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
-        """Delete page rows, make orphans of their records, put their counts right, list their URLs again."""
-        for part in sliced([row.id for row in rows]):
-            connection.execute(delete(page).where(page.c.id.in_(part)))
-        spans = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file)
-        self._orphans.run(connection, spans)
-        by_seed = _by_seed(rows)
-        subtract(connection, by_seed)
-        self._relisting.list_again(connection, by_seed)
 
 
 def _by_seed(rows: Iterable[AnyRow]) -> dict[int, list[AnyRow]]:
@@ -199,17 +175,6 @@ def _by_seed(rows: Iterable[AnyRow]) -> dict[int, list[AnyRow]]:
     for row in rows:
         by_seed[row.seed_id].append(row)
     return by_seed
-
-
-def kept_payloads(connection: Connection, sites: Iterable[int], rows: Iterable[AnyRow]) -> set[bytes]:
-    """Return the payloads among those of `rows` to whose records a revisit of the sites refers: they must stay."""
-    digests = {row.digest for row in rows if row.warc_file and row.digest}
-    kept: set[bytes] = set()
-    for part in sliced(sorted(digests)):
-        query = select(page.c.digest).join(seed, seed.c.id == page.c.seed_id).distinct()
-        query = query.where(seed.c.site_id.in_(sorted(sites)), page.c.revisit == 1, page.c.digest.in_(part))
-        kept.update(connection.scalars(query))
-    return kept
 
 
 def _take_refusals_back(connection: Connection, seeds: Sequence[int]) -> None:
@@ -224,15 +189,3 @@ def _forget_depth(connection: Connection, seeds: Sequence[int]) -> None:
     for row in connection.execute(known.order_by(seed.c.id)).all():
         verdicts = {name: times for name, times in json.loads(row.verdicts).items() if name != Verdict.DEPTH.value}
         connection.execute(update(seed).where(seed.c.id == row.id).values(verdicts=json.dumps(verdicts)))
-
-
-def subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:
-    """Take rows out of the counts of their seeds; seeds with the same numbers together, for most had one row each."""
-    alike: defaultdict[tuple[tuple[str, int], ...], list[int]] = defaultdict(list)
-    for one, rows in by_seed.items():
-        counts = {name: number for name, number in counts_of(rows).items() if number}
-        alike[tuple(sorted(counts.items()))].append(one)
-    for less, seeds in alike.items():
-        values = {seed.c[name]: seed.c[name] - number for name, number in less}
-        for part in sliced(seeds):
-            connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))

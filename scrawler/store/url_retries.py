@@ -1,35 +1,31 @@
 """URLs that failed, or were left out, are listed again by their results (`run --retry urls --result ...`).
 
-Their page rows go, records of them in the archive become orphans, and the entries stand in a lane of their own, which
-comes before all others of their seed. So a seed that has come to its end is asked for these URLs alone, and for what
-they lead to; one that was cut off goes on after them. Each transaction is a whole step: cut short at any point, it is
-done again. Only sites that no machine has in work are touched.
+Their page rows are marked, and stay until an answer comes that takes their place (see `replacing`). The entries stand
+in a lane of their own, which comes before all others of their seed. So a seed that has come to its end is asked for
+these URLs alone, and for what they lead to; one that was cut off goes on after them. Each transaction is a whole step:
+cut short at any point, it is done again. Only sites that no machine has in work are touched.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import partial
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from scrawler.model.lanes import WANTED
-from scrawler.model.results import Result
+from scrawler.model.results import PageFlag, Result
 from scrawler.model.seeds import SeedState
-from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
-from scrawler.store.retries import kept_payloads, subtract
 from scrawler.store.rows import AnyRow, sliced
-from scrawler.store.tables import orphan, page, seed, site, url_state
+from scrawler.store.tables import page, seed, site, url_state
 from scrawler.tuples.classes import NamedTuple
 
-_PAGES = 1_000  # rows that are looked at, and taken back, in one transaction
+_PAGES = 1_000  # rows that are looked at, and marked, in one transaction
 _COLUMNS = (
-    page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.position, page.c.result, page.c.status, page.c.length,
-    page.c.digest, page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
-    page.c.referrer, seed.c.site_id, seed.c.state, site.c.site_key,
+    page.c.id, page.c.seed_id, page.c.url_hash, page.c.url, page.c.depth, page.c.position, page.c.flags,
+    page.c.referrer, seed.c.site_id, site.c.site_key,
 )  # fmt: skip
 # What was visited again later has a newer row, which says what came of it. Another seed's own URL is that one's.
 _LATER = select(url_state.c.visit).where(
@@ -43,7 +39,7 @@ class TakenUrls(NamedTuple):
 
     urls: int = 0
     in_work: int = 0  # their site is in work at a machine
-    unreachable: int = 0  # their seed is at another site by now, or what was fetched since refers to their record
+    unreachable: int = 0  # their seed is at another site by now
 
     def plus(self, other: TakenUrls) -> TakenUrls:
         """Add up."""
@@ -58,51 +54,37 @@ class UrlRetries:
         self._database = database
         self._site_key = site_key
         self._relisting = Relisting(database, pack, WANTED.number)
-        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
 
     def take_up(self, results: Collection[Result]) -> TakenUrls:
-        """List all URLs again whose last result is one of these. Revisits go first, as they refer to other records."""
-        total = TakenUrls()
+        """List all URLs again whose last result is one of these."""
+        total, after = TakenUrls(), 0
         wanted = and_(page.c.result.in_(sorted(one.value for one in results)), _OWN, ~_LATER.exists())
-        for revisits in (1, 0):
-            found = select(page.c.id).where(wanted, page.c.revisit == revisits).order_by(page.c.id).limit(_PAGES)
-            after = 0
-            while ids := [row.id for row in self._database.rows(found.where(page.c.id > after))]:
-                step = partial(self._take, of_these=and_(page.c.id.in_(ids), wanted))
-                total = total.plus(self._database.retrying(step))
-                after = ids[-1]
+        found = select(page.c.id).where(wanted).order_by(page.c.id).limit(_PAGES)
+        while ids := [row.id for row in self._database.rows(found.where(page.c.id > after))]:
+            step = partial(self._take, of_these=and_(page.c.id.in_(ids), wanted))
+            total = total.plus(self._database.retrying(step))
+            after = ids[-1]
         return total
 
     def _take(self, connection: Connection, of_these: ColumnElement[bool]) -> TakenUrls:
-        """Take rows back whose sites nobody has in work, and list their URLs again."""
+        """List the URLs of rows again whose sites nobody has in work, and let their seeds go on."""
         of_site = page.join(seed, seed.c.id == page.c.seed_id).join(site, site.c.id == seed.c.site_id)
         query = select(*_COLUMNS).select_from(of_site).where(of_these, seed.c.skipped == 0).order_by(page.c.id)
         found = connection.execute(query).all()
         held = sites_in_work(connection, {row.site_id for row in found})
         free = [row for row in connection.execute(query).all() if row.site_id not in held]  # as they are now, locked
-        kept = kept_payloads(connection, {row.site_id for row in free}, [row for row in free if not row.revisit])
-        rows = [row for row in free if self._is_reachable(row) and (row.digest not in kept or not row.warc_file)]
-        self._take_back(connection, rows)
-        return TakenUrls(len(rows), len(found) - len(free), len(free) - len(rows))
+        rows = [row for row in free if self._is_reachable(row)]
+        done = _ended(connection, {row.seed_id for row in rows})
+        # What an earlier retry has listed, and not asked for before its seed ended, is asked for now.
+        taken = [row for row in rows if row.seed_id in done or not row.flags & PageFlag.WAITING]
+        if taken:
+            self._relisting.ask_again(connection, [row for row in taken if not row.flags & PageFlag.WAITING])
+            let_go_on(connection, done, {row.site_id for row in taken})
+        return TakenUrls(len(taken), len(found) - len(free), len(free) - len(rows))
 
     def _is_reachable(self, row: AnyRow) -> bool:
         """Tell whether the seed can ask for a URL: it may have moved on to another site."""
         return bool(self._site_key(row.url) == row.site_key)
-
-    def _take_back(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
-        """Delete page rows, make orphans of their records, put counts right, and let seeds go on."""
-        for part in sliced([row.id for row in rows]):
-            connection.execute(delete(page).where(page.c.id.in_(part)))
-        spans = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file)
-        self._orphans.run(connection, spans)
-        by_seed: defaultdict[int, list[AnyRow]] = defaultdict(list)
-        for row in rows:
-            by_seed[row.seed_id].append(row)
-        self._relisting.list_again(connection, by_seed)
-        subtract(connection, by_seed)
-        done = {row.seed_id: row.site_id for row in rows}
-        if done:
-            let_go_on(connection, _ended(connection, done), set(done.values()))
 
 
 def _ended(connection: Connection, seeds: Collection[int]) -> list[int]:

@@ -21,6 +21,7 @@ from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import AliasFlight, PageFlight
 from scrawler.core.party.own_url import follow_own
 from scrawler.core.party.relations import canonical_url, redirect_target
+from scrawler.core.party.replacing import takes_place
 from scrawler.core.party.sitemaps import list_named, list_next_usual, list_sitemaps
 from scrawler.core.rules import CrawlRules, retry_pause_ms
 from scrawler.core.traps.traps import LinkClass, PartyTraps
@@ -169,6 +170,8 @@ class AnswerHandler:
         """Give an entry its final result; `response` is the answer that says it, if one came."""
         if flight.lane.rereads:
             _finish_rereading(flight, row)
+            return
+        if flight.site.waiting_rows and flight.lane.retries_rows and not takes_place(flight, row):
             return
         if flight.site.latest:
             flight = flight._replace(known=flight.site.last_visit(row.url, flight.known))

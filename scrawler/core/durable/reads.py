@@ -8,7 +8,7 @@ from collections.abc import Callable
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.party.depth import Lane
 from scrawler.core.party.site import SiteContext
-from scrawler.core.party.takeup import Frontier, known_of
+from scrawler.core.party.takeup import Frontier, known_of, waiting_of
 from scrawler.core.rules import CrawlRules
 from scrawler.model.lanes import ChunkRow
 
@@ -30,9 +30,12 @@ class StoreReads:
         def job() -> None:
             rows = self._frontier.chunks(lane.seed_id, lane.key.number, position, self._rules.depth_buffer)
             known = known_of(self._frontier, lane, rows) if lane.visited is not None else {}
+            waiting = waiting_of(self._frontier, lane, rows) if lane.waiting_rows is not None else {}
             with self._turn:
                 if lane.visited is not None:
                     lane.visited.update(known)
+                if lane.waiting_rows is not None:
+                    lane.waiting_rows.update(waiting)
                 done(rows)
 
         self._checkpointer.read(job)

@@ -24,6 +24,7 @@ from scrawler.fetch.cookies import CookieJar
 from scrawler.model.deaths import detail_of_death
 from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, PUSHED, SITEMAP, LaneKey, LaneKind, LaneState, priority
+from scrawler.model.replaced import WaitingRow
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
 from scrawler.model.rows import PageRow, PublishedRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
@@ -79,6 +80,7 @@ class SeedContext:
         "finder",
         "home_host",
         "in_flight",
+        "kept",
         "lanes",
         "leaving",
         "led_from",
@@ -92,6 +94,7 @@ class SeedContext:
         "redirects",
         "rehoming",
         "rejections",
+        "replaced",
         "scope",
         "searches",
         "seed",
@@ -100,8 +103,10 @@ class SeedContext:
         "started",
         "told",
         "traps",
+        "unowned",
         "verdicts",
         "visited",
+        "waiting_rows",
     )
 
     def __init__(
@@ -147,6 +152,12 @@ class SeedContext:
         self.policy: RevisitPolicy | None = None  # where the states of its URLs are kept
         self.near: int | None = None  # bits in which texts may differ that are the same; None: bytes are compared
         self.visited: dict[str, KnownVisit] | None = None  # its site's, in a round after the first
+        # Its site's: rows of URLs that a retry has listed. What has come of these, since the last checkpoint: rows that
+        # went, those that stay, and records that have no row.
+        self.waiting_rows: dict[str, tuple[WaitingRow, ...]] = {}
+        self.replaced: tuple[WaitingRow, ...] = ()
+        self.kept: tuple[int, ...] = ()
+        self.unowned: tuple[tuple[str, int, int], ...] = ()
         self.told: Told | None = None  # what change lists have told, where the states of its URLs are kept
         self.base: SeedCounts | None = None  # what it had counted when this round began; None: nothing
         self.base_ms = 0  # ... and the time that it had been in work
@@ -195,6 +206,7 @@ class SeedContext:
                 return lane
         made = Lane(LaneState(self.seed.id, key.number, self.seed.id, 0, 0), depth_buffer=self._depth_buffer)
         made.visited = self.visited
+        made.waiting_rows = self.waiting_rows if made.retries_rows else None
         made.reads_lists = self.told is not None
         if key is PUSHED:
             own = 0
@@ -512,6 +524,9 @@ class SeedContext:
             publisher=self.told.row if self.told is not None and self.told.dirty else None,
             jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
         )
+        if self.replaced or self.kept:
+            delta.replaced, delta.kept, delta.orphans = self.replaced, self.kept, self.unowned
+            self.replaced, self.kept, self.unowned = (), (), ()
         said = self._said
         if said is not None:
             delta.relations, delta.sitemap_urls = tuple(said.relations), tuple(said.sitemap_urls.values())

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from scrawler.core.party.entries import Entry, EntryRole, Lines, opened
 from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneKey, LaneKind, LaneState, lane_key
+from scrawler.model.replaced import WaitingRow
 from scrawler.model.visits import KnownVisit
 
 DEPTH_BUFFER = 1024  # entries of a lane that are read at a time, and kept in memory to be read, unless the user says so
@@ -58,11 +59,13 @@ class Lane:
         "reads_lists",
         "refetches",
         "rereads",
+        "retries_rows",
         "revisits",
         "seed_id",
         "slow",
         "turn",
         "visited",
+        "waiting_rows",
     )
 
     def __init__(self, state: LaneState, tail: ChunkRow | None = None, depth_buffer: int = DEPTH_BUFFER) -> None:
@@ -78,8 +81,10 @@ class Lane:
         self.lists_read = False  # whether those that stand before its pages are done
         self.refetches = self.kind is LaneKind.REFETCH  # its URLs lead nowhere new: their records were lost
         self.rereads = self.kind is LaneKind.REREAD  # its URLs have their rows: what they lead to is wanted alone
+        self.retries_rows = self.refetches or self.kind is LaneKind.WANTED  # its URLs have rows, until others come
+        self.waiting_rows: dict[str, tuple[WaitingRow, ...]] | None = None  # its site's: these rows
         # A user has ordered its URLs: they come before all others, whatever limits and traps say.
-        self.ordered = self.refetches or self.rereads or self.kind is LaneKind.WANTED
+        self.ordered = self.retries_rows or self.rereads
         self.length = state.length
         self.loading = False  # a chunk is on its way from the store
         self._cursor = state.cursor

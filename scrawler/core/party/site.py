@@ -28,6 +28,7 @@ from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
+from scrawler.model.replaced import WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.seeds import EndReason
@@ -156,6 +157,7 @@ class SiteContext:
     condemned: Mapping[str, str] = field(default_factory=lambda: _NOTHING)  # URLs that have killed a process, and how
     visited: dict[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
     latest: dict[str, KnownVisit | None] | None = None  # see `follow`
+    waiting_rows: dict[str, tuple[WaitingRow, ...]] = field(default_factory=dict)  # of URLs that a retry has listed
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
     conditions: Conditions | None = None  # what conditional requests have come to, once one came to something
     earlier: EarlierSite | None = None  # what an earlier crawl knows of it, where that is asked

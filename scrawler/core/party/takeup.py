@@ -27,6 +27,7 @@ from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import NORMAL, PUSHED, SITEMAP, ChunkRow, LaneKind, LaneState, lane_key
+from scrawler.model.replaced import WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
@@ -85,6 +86,9 @@ class Frontier(Protocol):
     def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
         """What is known of those of the URLs that were visited for a seed."""
 
+    def waiting(self, seed_id: int, urls: Iterable[str]) -> Mapping[str, tuple[WaitingRow, ...]]:
+        """The rows of those of a seed's URLs that a retry has listed."""
+
     def seed_columns(self, seed_id: int) -> Mapping[str, Any]:
         """What else the line of a seed says of it."""
 
@@ -120,6 +124,11 @@ def known_of(frontier: Frontier, lane: Lane, rows: Iterable[ChunkRow]) -> dict[s
         return {state.url: known_visit(state) for state in states}
     published = frontier.published(lane.seed_id, (state.url_hash for state in states))
     return {state.url: known_visit(state)._replace(published=published.get(state.url_hash)) for state in states}
+
+
+def waiting_of(frontier: Frontier, lane: Lane, rows: Iterable[ChunkRow]) -> Mapping[str, tuple[WaitingRow, ...]]:
+    """Return the rows of the URLs in chunks of a lane that a retry has listed."""
+    return frontier.waiting(lane.seed_id, chain.from_iterable(decode_urls(row.data) for row in rows))
 
 
 class SiteTaker:
@@ -256,6 +265,7 @@ class SiteTaker:
         traps, depth_buffer = self._traps(seed, rules), self._rules.depth_buffer
         party = SeedContext(seed, analyzer, scope, time.monotonic(), traps, depth_buffer, rejections)
         party.home_host = site.shared(party.home_host)
+        party.waiting_rows = site.waiting_rows
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._frontier.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
@@ -448,6 +458,10 @@ class SiteTaker:
     def _lane(self, site: SiteContext, state: LaneState, with_tail: bool) -> Lane:
         tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None
         lane = Lane(state, tail, self._rules.depth_buffer)
+        if lane.retries_rows:
+            lane.waiting_rows = site.waiting_rows
+            if tail is not None and tail.first + tail.count > state.cursor:
+                site.waiting_rows.update(waiting_of(self._frontier, lane, [tail]))
         if site.visited is not None:
             lane.visited = site.visited
             lane.reads_lists = (site.own_rules or self._rules).resourcesync != "off"

@@ -200,11 +200,14 @@ class LossFinder:
                 yield name, path
 
     def _is_over(self, loss: Loss, seen: Collection[str], found: Collection[str]) -> bool:
-        """Tell whether nothing of a known loss is left. What only reading all of a file told, a look cannot deny."""
+        """Tell whether nothing of a known loss is left: all was fetched again, or is there again.
+
+        What only reading all of a file told, a look cannot deny.
+        """
         name = loss.warc_file
         if name not in seen:
             return self._files.path(name) is not None and self._pages.ends(name) is None
-        return name not in found and loss.kind is not LossKind.DAMAGED
+        return name not in found and (loss.kind is not LossKind.DAMAGED or loss.records == 0)
 
     def _look_at(self, name: str, path: Path) -> Loss | None:
         ends = self._pages.ends(name)  # before the file is looked at, which may grow: what is committed is in it

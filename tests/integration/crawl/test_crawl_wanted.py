@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,7 +19,7 @@ from scrawler.synthweb.traps.server import TrapWeb
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, Reply, asked, by_path, page
 from tests.integration.crawl.rig import running
-from tests.integration.fetch.servers import RawServer
+from tests.integration.fetch.servers import RawServer, Visit, path_of
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -74,7 +74,7 @@ def test_failed_urls_of_ended_seeds_are_asked_for_alone(crawl_on_both: Crawl, se
     assert want(crawl, Result.HTTP_ERROR) == ["URLs to be asked for again (http-error): 4"]
     assert want(crawl, Result.HTTP_ERROR) == ["URLs to be asked for again (http-error): 0"], "they are listed"
     with crawl.opened() as there:
-        assert "asked for again by `run --retry urls`" in str(there.why(whole.url("/broken")))
+        assert "asked for again by `run --retry`" in str(there.why(whole.url("/broken")))
     crawl.run(**limits)
     check(crawl)
     assert asked_since(whole, before[0]) == {"/broken", "/gone", "/copy", "/new"}
@@ -132,3 +132,51 @@ def test_what_a_later_visit_has_brought_counts(crawl: Crawl, serve: Serve) -> No
     with crawl.opened() as there:
         assert [(one.url, one.visit) for one in there.pages(result="http-error")] == [(server.url("/first"), 0)]
         assert there.read(server.url("/later")) == page("mended as well").partition(b"\r\n\r\n")[2]
+
+
+def test_a_retry_that_brings_nothing_better_takes_nothing_away(crawl_on_both: Crawl, serve: Serve) -> None:
+    """What is there of a page stays, and its record, while the site is down or worse; it can be asked for again."""
+    crawl, state = crawl_on_both, ["half"]
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            if state[0] == "down":
+                return
+            if path in ("/robots.txt", "/"):
+                visit.send(page("home", links=("/cut", "/error", "/copy")) if path == "/" else NOT_FOUND)
+            elif state[0] == "well":
+                visit.send(page(f"whole {path}"))
+            elif path != "/cut" or state[0] == "worse":
+                visit.send(BUSY)
+            else:
+                visit.send(page("the beginning of the page")[:-8])
+                return
+
+    server = serve(script)
+    crawl.add([server.url()])
+    run: dict[str, Any] = {"retries": 0, "threads": 1}
+    crawl.run(**run)
+    before, counts = crawl.pages(), crawl.seed(server.url()).counts
+    assert Counter(row.result for row in before) == {"fetched": 1, "http-error": 2, "cut": 1}
+    assert sum(row.revisit for row in before) == 1, "one error refers to the record of another"
+    for trouble in ("down", "worse"):
+        state[0] = trouble
+        said = want(crawl, Result.CUT, Result.HTTP_ERROR)
+        assert said == ["URLs to be asked for again (cut, http-error): 3"]
+        crawl.run(**run)
+        check(crawl)
+        rows = crawl.pages()
+        if trouble == "down":
+            assert rows == before
+        assert [row for row in rows if row.result == Result.CUT] == [row for row in before if row.result == Result.CUT]
+        assert Counter(row.result for row in rows) == Counter(row.result for row in before)
+        now = crawl.seed(server.url()).counts
+        assert (now.pages, now.http_errors, now.failures) == (counts.pages, counts.http_errors, counts.failures)
+    state[0] = "well"
+    want(crawl, Result.CUT, Result.HTTP_ERROR)
+    crawl.run(**run)
+    check(crawl)
+    assert {row.result for row in crawl.pages()} == {Result.FETCHED}
+    assert len(crawl.pages()) == 4
+    assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED

@@ -56,7 +56,7 @@ def counted() -> Iterator[list[int]]:
 
 
 def lost_rows(database: Database) -> LostRows:
-    return LostRows(database, lambda entries: b"", lambda url: "a.org", lambda name: None)
+    return LostRows(database, lambda entries: b"", lambda url: "a.org")
 
 
 def offsets(records: int) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import select
 
-from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.lanes import WANTED, ChunkRow, LaneState
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.store import retries
@@ -17,7 +17,7 @@ from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries, Taken
 from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds
-from scrawler.store.tables import chunk, orphan, site
+from scrawler.store.tables import chunk, orphan, robots_record, site
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 PASSING = [Result.TIMEOUT, Result.CUT, Result.CONNECT_FAILED, Result.ROBOTS_UNAVAILABLE, Result.HTTP_ERROR]
@@ -54,16 +54,19 @@ def ended_seed(database: Database, host: str, reason: EndReason = EndReason.DEAD
 
 
 def check(database: Database, number: int) -> None:
-    """Counts are those of the rows; no URL has come or gone; no record either."""
+    """Counts are those of the rows; no row has come or gone, nor a record; what is marked is listed once."""
     view = next(view for view in Seeds(database).list() if view.seed.id == number)
     counts, rows = view.seed.counts, list(Pages(database).of_seed(number))
     assert counts.pages + counts.redirects + counts.http_errors + counts.failures + counts.denied == len(rows)
     with database.read() as connection:
-        data = connection.scalars(select(chunk.c.data).where(chunk.c.seed_id == number, chunk.c.kind == 1)).all()
+        data = connection.scalars(
+            select(chunk.c.data).where(chunk.c.seed_id == number, chunk.c.kind == WANTED.number)
+        ).all()
         orphans = connection.execute(select(orphan).where(orphan.c.warc_file == f"{view.site_key}.warc.gz")).all()
     listed = [line.rsplit(" ", 1)[1] for one in data for line in one.decode().split("\n")]
-    assert sorted([row.url for row in rows] + listed) == sorted(f"{view.seed.url}{n}" for n in range(10))
-    assert sum(bool(row.warc_file) for row in rows) + len(orphans) == 5
+    assert [row.url for row in rows] == [f"{view.seed.url}{n}" for n in range(10)]
+    assert sorted(listed) == [row.url for row in rows if row.flags & PageFlag.WAITING]
+    assert orphans == []
 
 
 def test_what_may_have_passed_is_listed_again(database: Database) -> None:
@@ -76,17 +79,18 @@ def test_what_may_have_passed_is_listed_again(database: Database) -> None:
     views = {view.seed.id: view for view in Seeds(database).list()}
     assert (views[dead].seed.state, views[dead].seed.end_reason, views[dead].end_detail) == (SeedState.ACTIVE, None, "")
     assert views[busy].seed.state is views[covered].seed.state is SeedState.DONE
-    kept = [row.position for row in Pages(database).of_seed(dead)]
+    kept = [row.position for row in Pages(database).of_seed(dead) if not row.flags & PageFlag.WAITING]
     assert kept == [0, 1, 2, 3, 9], "all but what may have passed: a 404 is for good"
     for number in (dead, busy, covered):
         check(database, number)
-    [retried] = Frontier(database).chunks(dead, 1, 0, 100)
+    [retried] = Frontier(database).chunks(dead, WANTED.number, 0, 100)
     assert "4 -1 http://dead.example/4" in retried.data.decode(), "an asset, with the depth that lists have for it"
     claimed = Worker.of(database).claim_one()
     assert [one.id for one in claimed.seeds] == [dead]
     assert not claimed.fresh
     lanes = {lane.kind: lane for lane in Frontier(database).lanes(claimed.id)}
-    assert (lanes[0].cursor, lanes[0].length, lanes[1].cursor, lanes[1].length) == (10, 13, 0, 5)
+    retried_lane = lanes[WANTED.number]
+    assert (lanes[0].cursor, lanes[0].length, retried_lane.cursor, retried_lane.length) == (10, 13, 0, 5)
     assert Retries(database, pack).take_up([EndReason.PUSHED_BACK]) == Taken(1, 0)
 
 
@@ -111,9 +115,8 @@ def test_cut_short_at_any_point_it_is_done_again(
     assert Retries(database, pack).take_up([EndReason.DEAD]) == Taken(2, 0)
     for number in numbers:
         check(database, number)
-        assert len(list(Pages(database).of_seed(number))) == 5
         assert [lane.length for lane in Frontier(database).lanes(site_of(database, number)) if lane.kind] == [5]
-    [chunk_of] = Frontier(database).chunks(numbers[0], 1, 4, 100)
+    [chunk_of] = Frontier(database).chunks(numbers[0], WANTED.number, 4, 100)
     assert chunk_of.first + chunk_of.count == 5
 
 
@@ -121,7 +124,8 @@ def site_of(database: Database, number: int) -> int:
     return next(view.seed.site_id for view in Seeds(database).list() if view.seed.id == number)
 
 
-def test_a_record_that_is_referred_to_keeps_its_row(database: Database) -> None:
+def test_an_answer_takes_the_place_of_a_row_or_leaves_it_as_it_is(database: Database) -> None:
+    """All in one transaction, with the counts; a record to which a revisit refers stays known without its page."""
     number = ended_seed(database, "one.example")
     worker = Worker.of(database)
     add(database, "http://one.example/other")
@@ -132,8 +136,27 @@ def test_a_record_that_is_referred_to_keeps_its_row(database: Database) -> None:
     done = seed_delta(other, pages=(row,), state=SeedState.DONE, end_reason=EndReason.COMPLETED)
     worker.commit(site_delta(claimed, done, released=True))
     assert Retries(database, pack).take_up([EndReason.DEAD]) == Taken(1, 0)
-    assert 5 in [row.position for row in Pages(database).of_seed(number)]
-    check(database, number)
+    claimed = worker.claim_one()
+    urls = [row.url for row in Pages(database).of_seed(number) if row.flags & PageFlag.WAITING]
+    waiting = Frontier(database).waiting(number, [*urls, "http://one.example/0"])
+    assert sorted(waiting) == sorted(urls)
+    (five,), (seven,), (four,) = (waiting[f"http://one.example/{n}"] for n in (5, 7, 4))
+    assert [(one.is_referred, bool(one.warc_file)) for one in (five, seven, four)] == [
+        (True, True), (False, True), (False, False),
+    ]  # fmt: skip
+    new = tuple(page(number, f"http://one.example/{n}", position=n) for n in (5, 7))
+    before = list(Pages(database).of_seed(number))
+    delta = seed_delta(number, pages=new, replaced=(five, seven), kept=(four.id,), orphans=(("c.warc.gz", 1, 2),))
+    worker.commit(site_delta(claimed, delta))
+    after = {row.url: row for row in Pages(database).of_seed(number)}
+    assert len(after) == len(before)
+    assert [after[f"http://one.example/{n}"].result for n in (4, 5, 7)] == ["timeout", "fetched", "fetched"]
+    assert not after["http://one.example/4"].flags & PageFlag.WAITING
+    with database.read() as connection:
+        orphans = connection.execute(select(orphan)).all()
+        records = connection.execute(select(robots_record.c.warc_file, robots_record.c.url)).all()
+    assert [row[:2] for row in sorted(orphans)] == [("c.warc.gz", 1), (seven.warc_file, seven.warc_offset)]
+    assert records == [(five.warc_file, five.url)]
 
 
 def test_sites_in_work_are_left_alone(database: Database) -> None:

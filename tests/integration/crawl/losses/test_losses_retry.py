@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,17 @@ from scrawler import upkeep
 from scrawler.app import retry_lost
 from scrawler.model.records import LossKind
 from scrawler.model.rows import PageRow
-from scrawler.model.seeds import SeedCounts
 from scrawler.store import lost_rows
 from scrawler.store.engine import Database
 from scrawler.store.losses import Losses, LostSum, LostTotals
 from scrawler.store.reports import Reports
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import RESOLVE, by_host, by_path, page, run_whole
+from tests.integration.crawl.hostile import NOT_FOUND, RESOLVE, by_host, by_path, page, run_whole
 from tests.integration.crawl.losses.losing import (
     HARMS,
     NOISE,
     NOTHING,
-    TRAFFIC,
     Serve,
     archived,
     asked,
@@ -45,6 +44,7 @@ from tests.integration.crawl.losses.losing import (
     zero,
     zero_the_end,
 )
+from tests.integration.fetch.servers import Visit, path_of
 
 
 def found_in(crawl: Crawl) -> tuple[dict[str, int], list[tuple[str, int]]]:
@@ -94,13 +94,17 @@ def test_what_is_gone_is_told_once_and_fetched_again(
     said: list[str] = []
     retry_lost(crawl.settings(), threading.Event(), said.append)
     number = told.records + told.revisits
-    aside = set_aside(path)
-    lines = [f"a WARC file held what the database knows nothing of, which is kept as {one}" for one in aside]
-    assert said == [*lines, f"URLs to be fetched again because their records are gone: {number:,}"]
-    assert [one.name for one in aside] == ([path.name + ".damaged"] if half else [])
+    assert said == [f"URLs to be fetched again because their records are gone: {number:,}"]
+    retry_lost(crawl.settings(), threading.Event(), said.append)
+    assert said[1] == "URLs to be fetched again because their records are gone: 0", "they are listed"
+    assert sorted(row.url for row in crawl.pages()) == urls, "no row goes before another takes its place"
+    assert (counts(crawl), set_aside(path)) == (before, [])
+    crawl.run(robots=False, warc_size=1 << 20)
     crawl.check()
+    aside = set_aside(path)
+    assert [one.name for one in aside] == ([path.name + ".damaged"] if half else [])
     move_away(crawl, aside)
-    run_whole(crawl, robots=False, warc_size=1 << 20)
+    check_records(crawl.url, crawl.folder / "pages")
     assert sorted(row.url for row in crawl.pages()) == urls
     assert counts(crawl) == before
     assert found_in(crawl) == links
@@ -165,7 +169,7 @@ def test_robots_txt_whose_records_are_gone_is_forgotten_with_a_word_and_asked_fo
         "1 more is of robots.txt files, or what pages in a browser asked for: asked for again when it is needed",
     ]
     assert of_robots(crawl) == []
-    assert verified(crawl)[0] == []
+    assert len(verified(crawl)[0]) == 2, "pages are told as gone until they have come again"
     run_whole(crawl)
     assert len(of_robots(crawl)) == 1
     findings, done = verified(crawl)
@@ -186,10 +190,8 @@ def test_lost_pages_of_a_seed_that_ended_by_a_limit_are_fetched_and_no_others(cr
     for path in files(crawl):
         path.unlink()
     retry_lost(crawl.settings(), threading.Event())
-    assert crawl.pages() == []
-    assert crawl.seeds()[0].counts == SeedCounts(
-        **{name: getattr(crawl.seeds()[0].counts, name) for name in (*TRAFFIC, "listed", "candidates")}
-    )
+    assert {row.url for row in crawl.pages()} == urls
+    assert counts(crawl) == before
     summary = crawl.run(max_pages=20, robots=False)
     assert summary.lost == NOTHING
     check_records(crawl.url, crawl.folder / "pages")
@@ -222,8 +224,9 @@ def test_a_retry_cut_short_at_any_point_is_done_again(
     crawl.check()
     monkeypatch.setattr(upkeep, "packed", pack)
     retry_lost(crawl.settings(), threading.Event())
+    crawl.run(robots=False, warc_size=1 << 20)
     move_away(crawl, set_aside(torn))
-    run_whole(crawl, robots=False, warc_size=1 << 20)
+    check_records(crawl.url, crawl.folder / "pages")
     assert sorted(row.url for row in crawl.pages()) == urls
     assert counts(crawl) == before
     assert verified(crawl)[0] == []
@@ -252,3 +255,39 @@ def test_what_a_seed_left_behind_when_it_moved_cannot_be_fetched_again_and_stays
     crawl.check()
     assert totals(crawl).open == LostSum(1, 1, 0)
     assert archived(crawl) == number
+
+
+def test_what_cannot_be_fetched_again_keeps_its_row(crawl: Crawl, serve: Serve) -> None:
+    """While the site is down, or has errors for pages that it had. That a page is gone is told instead of it."""
+    state = ["well"]
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            if state[0] == "down":
+                return
+            if state[0] == "errors":
+                visit.send(page("sorry", status="500 Internal Server Error"))
+            elif path not in ("/", "/1") or (state[0] == "gone" and path == "/1"):
+                visit.send(NOT_FOUND)
+            else:
+                visit.send(page(path, links=("/1",)))
+
+    crawl.add([serve(script).url()])
+    run(crawl)
+    before, was = crawl.pages(), counts(crawl)
+    for path in files(crawl):
+        path.unlink()
+    assert run(crawl).lost == (1, 2, 0)
+    for state[0] in ("down", "errors", "gone"):
+        said: list[str] = []
+        retry_lost(crawl.settings(), threading.Event(), said.append)
+        assert said == ["URLs to be fetched again because their records are gone: 2"]
+        run(crawl, retries=0)
+        crawl.check()
+        if state[0] != "gone":
+            assert (crawl.pages(), counts(crawl)) == (before, was)
+            assert totals(crawl).open == LostSum(1, 2, 0)
+    assert [row.result for row in sorted(crawl.pages(), key=attrgetter("url"))] == ["fetched", "http-error"]
+    assert totals(crawl).open == LostSum(0, 0, 0)
+    assert verified(crawl)[0] == []

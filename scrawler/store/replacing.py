@@ -1,0 +1,139 @@
+"""Rows of pages that are asked for again (`run --retry`): read before, and replaced by what has come since.
+
+A retry marks rows and lists their URLs. In the transaction that commits an answer which takes the place of such rows,
+these go, what they were counted for is taken back, and their records are given up as orphans. Where the answer is worth
+less than what is there, the rows lose their mark alone. A kill before that has changed nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import Connection, case, delete, select, update
+
+from scrawler.model.deltas import SeedDelta
+from scrawler.model.lanes import REFETCH, REVISIT
+from scrawler.model.replaced import WaitingRow, counts_of
+from scrawler.model.results import NO_ERROR, PageFlag, Result
+from scrawler.model.robots import RobotsRecord
+from scrawler.model.terms import Millis, url_hash
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.engine import Database, database_time
+from scrawler.store.relisting import IS_WAITING
+from scrawler.store.rows import AnyRow, sliced
+from scrawler.store.tables import lane, loss, machine, orphan, page, robots_record, seed
+
+_READ = [page.c[name] for name in WaitingRow._fields[: WaitingRow._fields.index("is_referred")]]
+_MACHINE = re.compile(r"-m(\d+)-\d{17}-\d{5,}\.warc\.gz$")
+_NOT_MODIFIED = 304
+
+
+class Replacing:
+    """Replaces rows inside the transaction of a checkpoint."""
+
+    def __init__(self, database: Database) -> None:
+        """Make the statements for `database`."""
+        compiler = database.compiler
+        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], compiler)
+        self._records = BulkInsert.inserting(robots_record, RobotsRecord._fields, compiler)
+
+    def write(self, connection: Connection, seeds: Sequence[SeedDelta]) -> None:
+        """Take rows away whose place others have taken, and the mark from those that stay."""
+        gone = [row for one in seeds for row in one.replaced]
+        spans = [span for one in seeds for span in one.orphans]
+        for part in sliced(sorted(number for one in seeds for number in one.kept)):
+            flags = page.c.flags - PageFlag.WAITING.value
+            connection.execute(update(page).where(page.c.id.in_(part), IS_WAITING).values(flags=flags))
+        for part in sliced(sorted(row.id for row in gone)):
+            connection.execute(delete(page).where(page.c.id.in_(part)))
+        archived = [row for row in gone if row.warc_file]
+        spans += [(row.warc_file, row.warc_offset, row.warc_length) for row in archived if not row.is_referred]
+        self._orphans.run(connection, sorted(spans))
+        self._records.run(connection, sorted(_record_of(row) for row in archived if row.is_referred))
+        _subtract_of_others(connection, [row for row in gone if row.is_of_others])
+        lost = [row for row in gone if row.is_lost]
+        if lost:
+            _lessen_losses(connection, lost)
+            _subtract_totals(connection, lost)
+
+
+def waiting_rows(database: Database, seed_id: int, urls: Iterable[str]) -> dict[str, tuple[WaitingRow, ...]]:
+    """Return the rows of a seed's URLs that a retry has marked."""
+    found: defaultdict[str, list[WaitingRow]] = defaultdict(list)
+    for part in sliced(map(url_hash, urls)):
+        query = select(*_READ).where(page.c.url_hash.in_(part), page.c.seed_id == seed_id, IS_WAITING)
+        rows = database.rows(query.order_by(page.c.id))
+        referred = _referred(database, seed_id, rows)
+        for row in rows:
+            digest = bytes(row.digest)
+            made = WaitingRow(*row)._replace(digest=digest, is_referred=digest in referred and not row.revisit)
+            found[row.url].append(made)
+    return {url: tuple(rows) for url, rows in found.items()}
+
+
+def retried_until(database: Database) -> Millis | None:
+    """Return when the last seed ended of which a retry has asked URLs again; now, if one is at it; None: there is none.
+
+    Records may have become orphans until then in files that were finished, and listed, before.
+    """
+    retried = lane.c.kind.between(REFETCH.number, REVISIT.number - 1), lane.c.cursor_position > 0
+    query = select(seed.c.ended_at).join(lane, lane.c.seed_id == seed.c.id).where(*retried)
+
+    def work(connection: Connection) -> Millis | None:
+        now = database_time(connection, database.clock)
+        return max((now if at is None else at for at in connection.scalars(query)), default=None)
+
+    return database.reading(work)
+
+
+def _referred(database: Database, seed_id: int, rows: Iterable[AnyRow]) -> set[bytes]:
+    """Return the payloads of rows to whose records revisits of the same site refer. All pages of that are looked at."""
+    digests = {bytes(row.digest) for row in rows if row.warc_file and row.digest and not row.revisit}
+    site_id = select(seed.c.site_id).where(seed.c.id == seed_id).scalar_subquery()
+    found: set[bytes] = set()
+    for part in sliced(sorted(digests)):
+        query = select(page.c.digest).join(seed, seed.c.id == page.c.seed_id).distinct()
+        query = query.where(seed.c.site_id == site_id, page.c.revisit == 1, page.c.digest.in_(part))
+        found.update(bytes(row[0]) for row in database.rows(query))
+    return found
+
+
+def _record_of(row: WaitingRow) -> RobotsRecord:
+    """Return the row of a record whose page has another by now, but to which other records refer."""
+    return RobotsRecord(
+        row.warc_file, row.warc_offset, row.warc_length, row.url, row.fetched_at, row.status, row.content_type,
+        row.digest,
+    )  # fmt: skip
+
+
+def _subtract_of_others(connection: Connection, rows: Iterable[WaitingRow]) -> None:
+    by_seed: defaultdict[int, list[WaitingRow]] = defaultdict(list)
+    for row in rows:
+        by_seed[row.seed_id].append(row)
+    for one, some in sorted(by_seed.items()):
+        counts = counts_of(some).items()
+        values = {seed.c[name]: case((seed.c[name] > less, seed.c[name] - less), else_=0) for name, less in counts}
+        connection.execute(update(seed).where(seed.c.id == one).values(values))
+
+
+def _lessen_losses(connection: Connection, rows: Iterable[WaitingRow]) -> None:
+    """Count off what is fetched again from what the files are known to have lost."""
+    for name, number in sorted(Counter(row.warc_file for row in rows).items()):
+        left = case((loss.c.records > number, loss.c.records - number), else_=0)
+        connection.execute(update(loss).where(loss.c.warc_file == name).values(records=left))
+
+
+def _subtract_totals(connection: Connection, rows: Iterable[WaitingRow]) -> None:
+    """Take from machines what they have brought, and is lost."""
+    totals: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        if match := _MACHINE.search(row.warc_file):
+            less = totals[int(match[1])]
+            less["pages"] += row.result == Result.FETCHED.value
+            less["bytes"] += row.length if row.status != _NOT_MODIFIED else 0
+            less["errors"] += row.result not in NO_ERROR
+    for number, counts in sorted(totals.items()):
+        values = {machine.c[name]: machine.c[name] - less for name, less in counts.items()}
+        connection.execute(update(machine).where(machine.c.id == number).values(values))
