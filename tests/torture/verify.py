@@ -139,7 +139,7 @@ def lists(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
 
 
 def _positions(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the positions of URLs of a lane that comes before the normal one: a line that tells none is the next one."""
+    """Yield the positions of a lane's URLs: of a line that tells none it is the next one."""
     position = -1
     for line in lines:
         *told, url = line.split(" ")

@@ -45,7 +45,7 @@ async def _endless_body(visit: Visit) -> None:
 
 
 async def _endless_interim(visit: Visit) -> None:
-    await visit.drip(b"HTTP/1.1 103 Early Hints\r\nLink: </s.css>; rel=preload\r\n\r\n", 0)
+    await visit.drip(100 * b"HTTP/1.1 103 Early Hints\r\nLink: </s.css>; rel=preload\r\n\r\n", 0)
 
 
 async def _reset(visit: Visit) -> None:
