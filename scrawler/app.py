@@ -421,6 +421,7 @@ def _summary(crawl: str, ended: Sequence[Ended], elapsed: float, database: Datab
         *faults_told(settings, crawl, seeds),
         deaths=seeds.deaths(),
         dead_at_proxies=seeds.dead_at_proxies(),
+        pushed_back=seeds.pushed_back(),
         left_out=left_out(database),
         saved=seeds.saved(),
     )

@@ -86,7 +86,9 @@ def collector_maker(
         with no_room():
             downloader = make_downloader()
             slot = slots.take()
-            visits = Visits(downloader, origins, parties, answers, budget, patience, standstill, checks, rules, slot)
+            visits = Visits(
+                downloader, origins, parties, answers, budget, patience, standstill, checks, reads, rules, slot
+            )
             return UrlCollector(
                 number,
                 crew.turn,

@@ -357,7 +357,7 @@ def _print_summary(summary: RunSummary, settings: Settings, *, err: bool = False
             **{f"seeds {name}": f"{count:,}" for name, count in summary.seeds.items()},
             **deaths_text(summary.deaths),
             **proxies_text(*summary.dead_at_proxies),
-            **left_out_text(summary.left_out, summary.seeds),
+            **left_out_text(summary.left_out, summary.seeds, summary.pushed_back),
             "WARC files": _files(summary.warc_files),
             **_copies(summary, settings),
             **_lost(summary),

@@ -66,7 +66,7 @@ def status(settings: Settings, as_json: bool) -> None:
         left = _seconds_left(one, summary, orders)
         urls, visits = exchanged(database), guests(database)
         traps = left_out(database)
-        deaths = Seeds(database).deaths()
+        deaths, pushed_back = Seeds(database).deaths(), Seeds(database).pushed_back()
         proxies, hooks = Seeds(database).dead_at_proxies(), Webhooks(database).all()
         if as_json:
             values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
@@ -76,11 +76,17 @@ def status(settings: Settings, as_json: bool) -> None:
             values["pushed"] = {one.source: one._asdict() for one in tallies(database)} | {"waiting": waiting(database)}
             values["left_out_as_traps"] = traps._asdict()
             values["dead_as"] = deaths
+            values["pushed_back_by"] = pushed_back
             values["dead_at_proxies"] = dict(zip(("seeds", "detail"), proxies, strict=True))
             click.echo(json_line(values | {"seconds_left": None if left is None else round(left, 1)}))
         else:
             ended = {str(reason): number for reason, number in summary.seeds.get(SeedState.DONE, {}).items()}
-            archive = left_out_text(traps, ended) | deaths_text(deaths) | proxies_text(*proxies) | _lost_text(lost)
+            archive = (
+                left_out_text(traps, ended, pushed_back)
+                | deaths_text(deaths)
+                | proxies_text(*proxies)
+                | _lost_text(lost)
+            )
             archive |= _copies_text(one.copies()) | _hooks_text(hooks)
             archive = listening_text(database) | archive
             _print(crawl, database.where, orders, summary, counts | _told_of(urls) | visits.told(), archive, left)

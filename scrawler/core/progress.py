@@ -137,4 +137,6 @@ class RunSummary:
     left_out: LeftOut = LeftOut()  # as traps, of the whole crawl
     deaths: Mapping[str, int] = field(default_factory=dict)  # seeds of the whole crawl by what they have died of
     dead_at_proxies: tuple[int, str] = (0, "")  # seeds, of the whole crawl, and what most of them met
+    # Seeds of the whole crawl that ended because their sites refused, by kind.
+    pushed_back: Mapping[str, int] = field(default_factory=dict)
     given_up: tuple[str, ...] = ()  # what is to be said of machines that died again and again

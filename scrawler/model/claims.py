@@ -38,7 +38,7 @@ class ClaimedSite:
     seeds: tuple[Seed, ...]
     fresh: bool  # whether no party of it was ever begun, so that there are no lanes and chunks to read
     pause_ms: int = 0  # pause between two requests that its last owner kept
-    pushbacks: int = 0  # answers of 429 or 503 that it has given in a row
+    pushbacks: int = 0  # times that it has refused in a row
     slowest_ms: int = 0  # its slowest answer so far; 0: it has given none
     after_death: bool = False  # whether its owner died, which may have asked it after the last checkpoint
     silent_since: Millis = 0  # its dead owner can have asked nothing after this time of the database's clock

@@ -78,6 +78,7 @@ class SeedDelta:
     published: tuple[PublishedRow, ...] = ()
     publisher: PublisherRow | None = None
     replaced: tuple[WaitingRow, ...] = ()  # rows whose place those of `pages` take
+    marked: tuple[int, ...] = ()  # ids of rows whose URLs are listed to be asked for again
     kept: tuple[int, ...] = ()  # ids of rows that were asked for again in vain
     orphans: tuple[tuple[str, int, int], ...] = ()  # records that have come, and have no row: file, offset, length
 
@@ -94,7 +95,7 @@ class SiteDelta:
     released: bool = False  # whether the machine lets go of the site
     pause_ms: int = 0  # pause between two requests to the site
     slowest_ms: int = 0  # its slowest answer so far; 0: it has given none
-    pushbacks: int = 0  # answers of 429 or 503 that the site has given in a row
+    pushbacks: int = 0  # times that the site has refused in a row: see `health`
     resting: bool = False  # whether a site that is released is taken up by nobody before `next_due_at`
     robots: tuple[RobotsRow, ...] = ()
     robots_records: tuple[RobotsRecord, ...] = ()

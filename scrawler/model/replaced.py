@@ -60,6 +60,15 @@ class WaitingRow(NamedTuple):
     is_of_others: bool = False  # whether its seed is not in work here, so that its counts are changed by the store
 
 
+class ListedRow(NamedTuple):
+    """A page row that is to be asked for again, and how its URL was listed."""
+
+    row: WaitingRow
+    depth: int  # as lists have it
+    position: int
+    referrer: bytes
+
+
 def counts_of(rows: Iterable[Counted]) -> Mapping[str, int]:
     """Return what rows were counted for in their seed."""
     counts: Counter[str] = Counter()

@@ -35,7 +35,7 @@ class EndReason(StrEnum):
     NO_ADDRESS = "no-address"  # the name has no address
     PRIVATE_ADDRESS = "private-address"  # loopback, private or reserved, and not allowed
     DEAD = "dead"  # no connection, timeout, cut: the seed URL, or too many URLs in a row
-    PUSHED_BACK = "pushed-back"  # too many answers of 429 or 503 in a row
+    PUSHED_BACK = "pushed-back"  # its site has refused too many times in a row: 429, 503, 403, a wall, cut connections
     HTTP_ERROR = "http-error"  # the seed URL answered with 4xx or 5xx
     UNWANTED_TYPE = "unwanted-type"  # the seed URL has a media type that is not accepted
     ROBOTS_DENIED = "robots-denied"  # robots.txt forbids the seed URL
@@ -74,7 +74,7 @@ class SeedCounts:
     nofollow: int = 0  # pages with the flag of this name
     assets: int = 0  # URLs listed as images, scripts or styles
     sitemap_urls: int = 0  # URLs listed from sitemaps
-    pushed_back: int = 0  # answers of 429 or 503
+    pushed_back: int = 0  # answers by which its site refused: 429, 503, and what was found to be a refusal of all
     slowed: int = 0  # URLs put off to the slow lane
     slow_pages: int = 0  # pages fetched in the slow lane
     wait_ms: int = 0  # time in which something could have been fetched, but for politeness

@@ -142,7 +142,11 @@ class CrawlSettings(BaseModel):
         3600.0, ge=0, le=DAY, description="Longest pause that a site can ask for with Retry-After."
     )
     max_pushbacks: Annotated[int, Live(), ByHost()] = Field(
-        5, ge=1, le=1000, description="End a seed after so many answers of 429 or 503 in a row."
+        5,
+        ge=1,
+        le=1000,
+        description="End a seed after its site has refused so many times in a row: 429, 503, and what is found to be"
+        " a refusal of all (403 and its like, one page or redirect for all URLs, connections that are cut).",
     )
     max_failures: Annotated[int, Live(), ByHost()] = Field(
         10, ge=1, le=1000, description="End a seed after so many failed connections in a row."

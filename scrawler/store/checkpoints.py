@@ -200,7 +200,7 @@ class Checkpoints:
         """Write all rows but the machine's own; return what to add to that, by column."""
         seeds = sorted((one for delta in deltas for one in delta.seeds), key=lambda one: one.seed_id)
         done = self._write_pages(connection, seeds)
-        if retried := [one for one in seeds if one.replaced or one.kept]:
+        if retried := [one for one in seeds if one.replaced or one.kept or one.marked]:
             self._replacing.write(connection, retried)
         # Rows go in the order of their keys: writers that go through a table in different orders lock each other out.
         self._lanes.run(connection, sorted(_lane_row(row) for one in seeds for row in one.lanes))

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
 from sqlalchemy import func as sql
 
 from scrawler.model.lanes import CHUNK_ENTRIES, LISTED_FIRST, ChunkRow, LaneState
-from scrawler.model.replaced import WaitingRow
+from scrawler.model.replaced import ListedRow, WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
@@ -21,7 +21,7 @@ from scrawler.model.terms import url_hash as hash_of
 from scrawler.model.visits import UrlState
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
-from scrawler.store.replacing import waiting_rows
+from scrawler.store.replacing import newest_rows, waiting_rows
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, listed_depth, sliced
 from scrawler.store.seeds import columns_of
 from scrawler.store.tables import (
@@ -192,6 +192,10 @@ class Frontier:
     def waiting(self, seed_id: int, urls: Iterable[str]) -> dict[str, tuple[WaitingRow, ...]]:
         """Return the rows of those of the URLs that a retry has listed: they stay until others take their place."""
         return waiting_rows(self._database, seed_id, urls)
+
+    def newest(self, seed_id: int, url: str, digest: bytes) -> list[ListedRow]:
+        """Return those of a seed's newest rows that are of a URL, or have a payload."""
+        return newest_rows(self._database, seed_id, url, digest)
 
     def seed_columns(self, seed_id: int) -> Mapping[str, Any]:
         """Return what else the line of a seed says of it."""

@@ -15,19 +15,20 @@ from sqlalchemy import Connection, case, delete, select, update
 
 from scrawler.model.deltas import SeedDelta
 from scrawler.model.lanes import REFETCH, REVISIT
-from scrawler.model.replaced import WaitingRow, counts_of
+from scrawler.model.replaced import ListedRow, WaitingRow, counts_of
 from scrawler.model.results import NO_ERROR, PageFlag, Result
 from scrawler.model.robots import RobotsRecord
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time
 from scrawler.store.relisting import IS_WAITING
-from scrawler.store.rows import AnyRow, sliced
+from scrawler.store.rows import AnyRow, listed_depth, sliced
 from scrawler.store.tables import lane, loss, machine, orphan, page, robots_record, seed
 
 _READ = [page.c[name] for name in WaitingRow._fields[: WaitingRow._fields.index("is_referred")]]
 _MACHINE = re.compile(r"-m(\d+)-\d{17}-\d{5,}\.warc\.gz$")
 _NOT_MODIFIED = 304
+_NEWEST = 200  # rows of a seed that are searched for what a wall has given before it was known for one
 
 
 class Replacing:
@@ -40,8 +41,11 @@ class Replacing:
         self._records = BulkInsert.inserting(robots_record, RobotsRecord._fields, compiler)
 
     def write(self, connection: Connection, seeds: Sequence[SeedDelta]) -> None:
-        """Take rows away whose place others have taken, and the mark from those that stay."""
+        """Mark rows that wait from now on, take those away whose place others take, and the mark from the rest."""
         gone = [row for one in seeds for row in one.replaced]
+        for part in sliced(sorted(number for one in seeds for number in one.marked)):
+            marked = page.c.flags.bitwise_or(PageFlag.WAITING.value)
+            connection.execute(update(page).where(page.c.id.in_(part)).values(flags=marked))
         spans = [span for one in seeds for span in one.orphans]
         for part in sliced(sorted(number for one in seeds for number in one.kept)):
             flags = page.c.flags - PageFlag.WAITING.value
@@ -73,6 +77,24 @@ def waiting_rows(database: Database, seed_id: int, urls: Iterable[str]) -> dict[
     return {url: tuple(rows) for url, rows in found.items()}
 
 
+def newest_rows(database: Database, seed_id: int, url: str, digest: bytes) -> list[ListedRow]:
+    """Return those of a seed's newest rows that are of a URL, or have a payload; without those that wait already."""
+    more = page.c.depth, page.c.position, page.c.referrer, page.c.lane_seed
+    results = Result.FETCHED.value, Result.REDIRECT.value
+    query = select(*_READ, *more).where(page.c.seed_id == seed_id).order_by(page.c.id.desc()).limit(_NEWEST)
+    found = []
+    for row in database.rows(query):
+        own = row.lane_seed == seed_id and row.result in results and not row.flags & PageFlag.WAITING
+        if own and (row.url == url or (digest and bytes(row.digest) == digest)):
+            made = WaitingRow(*row[: len(_READ)])._replace(digest=bytes(row.digest))
+            found.append(ListedRow(made, listed_depth(row), row.position, bytes(row.referrer)))
+    referred = _referred(database, seed_id, [one.row for one in found])
+    return [
+        one._replace(row=one.row._replace(is_referred=one.row.digest in referred and not one.row.revisit))
+        for one in found
+    ]
+
+
 def retried_until(database: Database) -> Millis | None:
     """Return when the last seed ended of which a retry has asked URLs again; now, if one is at it; None: there is none.
 
@@ -88,7 +110,7 @@ def retried_until(database: Database) -> Millis | None:
     return database.reading(work)
 
 
-def _referred(database: Database, seed_id: int, rows: Iterable[AnyRow]) -> set[bytes]:
+def _referred(database: Database, seed_id: int, rows: Iterable[AnyRow | WaitingRow]) -> set[bytes]:
     """Return the payloads of rows to whose records revisits of the same site refer. All pages of that are looked at."""
     digests = {bytes(row.digest) for row in rows if row.warc_file and row.digest and not row.revisit}
     site_id = select(seed.c.site_id).where(seed.c.id == seed_id).scalar_subquery()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -72,6 +73,8 @@ class Added(NamedTuple):
     duplicate: int
 
 
+_REFUSALS = ("one page for all URLs", "connections cut", "redirects to")
+_KIND = max(map(len, _REFUSALS))  # characters of a detail that tell the kind
 _AT_PROXY = "%proxy %://%: %"  # the details of what downloaders lay to a proxy
 
 
@@ -335,6 +338,23 @@ class Seeds:
         query = select(seed.c.end_detail, number).where(*mine).group_by(seed.c.end_detail)
         found = self._database.rows(query.order_by(number.desc(), seed.c.end_detail))
         return sum(count for _, count in found), found[0][0] if found else ""
+
+    def pushed_back(self) -> dict[str, int]:
+        """Return how many seeds have ended because their sites refused, by the kind of refusal; most frequent first."""
+        begin, number = sql.substr(seed.c.end_detail, 1, _KIND), sql.count()
+        mine = seed.c.state == SeedState.DONE, seed.c.end_reason == EndReason.PUSHED_BACK
+        found: Counter[str] = Counter()
+        for detail, times in self._database.rows(select(begin, number).where(*mine).group_by(begin)):
+            found[_refusal_of(detail)] += times
+        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _refusal_of(detail: str) -> str:
+    """Return by which kind of refusal a seed ended, from the words in which that is told."""
+    for kind in _REFUSALS:
+        if detail.startswith(kind):
+            return kind
+    return detail[: len("HTTP status 429")] if detail.startswith("HTTP status ") else "other"
 
 
 def _machine_lives(connection: Connection) -> bool:

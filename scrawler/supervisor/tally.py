@@ -93,6 +93,7 @@ class Tally:
             faults = faults_told(settings, crawl.name, Seeds(database))
             deaths = Seeds(database).deaths()
             dead_at_proxies = Seeds(database).dead_at_proxies()
+            pushed_back = Seeds(database).pushed_back()
             saved = Seeds(database).saved()
             traps = left_out(database)
             lost = Upkeep(settings, database, crawl, say).untold(lambda: outcome == "stopped")
@@ -120,6 +121,7 @@ class Tally:
             lost_records=lost.files,
             deaths=deaths,
             dead_at_proxies=dead_at_proxies,
+            pushed_back=pushed_back,
             left_out=traps,
             saved=saved,
             given_up=tuple(given_up),

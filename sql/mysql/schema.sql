@@ -47,7 +47,7 @@ CREATE TABLE site (
     token BIGINT NOT NULL DEFAULT 0,  -- counts the owners; what an earlier one still writes is refused
     next_due_at BIGINT NOT NULL DEFAULT 0,  -- politeness clock: no request before
     address VARCHAR(64) NOT NULL DEFAULT '',  -- IP address last used
-    pushbacks INTEGER NOT NULL DEFAULT 0,  -- answers of 429 or 503 in a row
+    pushbacks INTEGER NOT NULL DEFAULT 0,  -- refusals in a row: 429, 503, or what is found to be a refusal of all
     pause_ms BIGINT NOT NULL DEFAULT 0,  -- pause between two requests; a site taken over from a dead machine rests that long
     slowest_ms BIGINT NOT NULL DEFAULT 0,  -- its slowest answer; 0: none. Asked by a dead machine, it may answer that late
     visits BIGINT,  -- site.id of the site whose guests have their parties here, and whose lease they take
@@ -89,7 +89,7 @@ CREATE TABLE seed (
     nofollow BIGINT NOT NULL DEFAULT 0,  -- pages that forbid to follow their links
     assets BIGINT NOT NULL DEFAULT 0,  -- URLs listed as images, scripts or styles
     sitemap_urls BIGINT NOT NULL DEFAULT 0,  -- URLs listed from sitemaps
-    pushed_back BIGINT NOT NULL DEFAULT 0,  -- answers of 429 or 503
+    pushed_back BIGINT NOT NULL DEFAULT 0,  -- answers by which its site refused, as 429, 503
     slowed BIGINT NOT NULL DEFAULT 0,  -- URLs put off to the slow lane
     slow_pages BIGINT NOT NULL DEFAULT 0,  -- pages fetched there
     wait_ms BIGINT NOT NULL DEFAULT 0,  -- time in which only politeness held it up

@@ -47,7 +47,7 @@ CREATE TABLE site (
     token BIGINT DEFAULT 0 NOT NULL,  -- counts the owners; what an earlier one still writes is refused
     next_due_at BIGINT DEFAULT 0 NOT NULL,  -- politeness clock: no request before
     address VARCHAR(64) COLLATE "C" DEFAULT '' NOT NULL,  -- IP address last used
-    pushbacks INTEGER DEFAULT 0 NOT NULL,  -- answers of 429 or 503 in a row
+    pushbacks INTEGER DEFAULT 0 NOT NULL,  -- refusals in a row: 429, 503, or what is found to be a refusal of all
     pause_ms BIGINT DEFAULT 0 NOT NULL,  -- pause between two requests; a site taken over from a dead machine rests that long
     slowest_ms BIGINT DEFAULT 0 NOT NULL,  -- its slowest answer; 0: none. Asked by a dead machine, it may answer that late
     visits BIGINT,  -- site.id of the site whose guests have their parties here, and whose lease they take
@@ -90,7 +90,7 @@ CREATE TABLE seed (
     nofollow BIGINT DEFAULT 0 NOT NULL,  -- pages that forbid to follow their links
     assets BIGINT DEFAULT 0 NOT NULL,  -- URLs listed as images, scripts or styles
     sitemap_urls BIGINT DEFAULT 0 NOT NULL,  -- URLs listed from sitemaps
-    pushed_back BIGINT DEFAULT 0 NOT NULL,  -- answers of 429 or 503
+    pushed_back BIGINT DEFAULT 0 NOT NULL,  -- answers by which its site refused, as 429, 503
     slowed BIGINT DEFAULT 0 NOT NULL,  -- URLs put off to the slow lane
     slow_pages BIGINT DEFAULT 0 NOT NULL,  -- pages fetched there
     wait_ms BIGINT DEFAULT 0 NOT NULL,  -- time in which only politeness held it up

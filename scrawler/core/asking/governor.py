@@ -6,19 +6,23 @@ in flight: killed meanwhile, a machine has done nothing, and the URLs are asked 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 from scrawler.archive.record import base32, digest
 from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.durable.reads import StoreReads
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.conditions import refuses_condition
 from scrawler.core.party.context import SeedContext
+from scrawler.core.party.decisions import shuts_door
 from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import PageFlight, ProbeFlight, flight_of
 from scrawler.core.party.refusals import ROW, SHORT_ROW, Refusals, Says
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.fetch.downloader import Request, Response
+from scrawler.model.replaced import ListedRow
 from scrawler.model.results import Result
 from scrawler.units import counted
 
@@ -26,8 +30,9 @@ from scrawler.units import counted
 class Governor:
     """Holds what may be refusals of a whole site until it is known; lets the site rest if it is."""
 
-    def __init__(self, answers: AnswerHandler, standstill: Standstill, rules: CrawlRules) -> None:
+    def __init__(self, answers: AnswerHandler, standstill: Standstill, reads: StoreReads, rules: CrawlRules) -> None:
         self._answers = answers
+        self._reads = reads
         self._standstill = standstill
         self._rules = rules
 
@@ -73,7 +78,11 @@ class Governor:
             self._serves(site, origin)
             self._release(site)
             return
+        if site.refusing is None:
+            self._ask_first_again(site, refusals)
         site.refusing = origin
+        if shuts_door(response):
+            site.health.forgive(origin.host)  # it is there, and wants no requests
         if not pushed_back:
             site.health.refuse(origin.host, _problem(site, refusals, response), now, self._rules_of(origin))
             site.count_push_back(party)
@@ -119,14 +128,17 @@ class Governor:
     def _suspect(self, flight: PageFlight, response: Response, refusals: Refusals) -> bool:
         """Hold an answer, or list its URL again, if it may be that the site refuses; return whether it passes."""
         site = flight.site
-        if site.refusing is None and refusals.is_believed():
+        shut = shuts_door(response)
+        if shut and site.refusing is None and site.health.failures.get(flight.origin.host, 0) < SHORT_ROW:
+            return True
+        if site.refusing is None and not shut and refusals.is_believed():
             return True
         site.await_answer()
         site.held += (response,)
         if site.refusing is not None:
             self._list_again(site)
             return False
-        row = 1 if site.health.pushbacks else ROW
+        row = 1 if site.health.pushbacks or shut else ROW
         if len(site.held) >= row and not site.probing:
             self._ask(site, flight.party, flight.origin)
         _look_again(site)
@@ -157,6 +169,28 @@ class Governor:
         if held:
             self._standstill.hand_on(held)
 
+    def _ask_first_again(self, site: SiteContext, refusals: Refusals) -> None:
+        """Let those pages be asked for again that a wall has given before it was known for one."""
+        last = site.held[-1] if site.held else None
+        if last is None or last.result not in (Result.FETCHED, Result.REDIRECT):
+            return
+        payload = digest(last.body) if last.result is Result.FETCHED else b""
+        parties = {
+            flight.party.seed.id for one in site.held if isinstance(flight := flight_of(one.request), PageFlight)
+        }
+
+        def done(found: Sequence[ListedRow]) -> None:
+            site.answer_came()
+            for one in found:
+                party = site.in_work(one.row.seed_id)
+                if party is not None and party.leaving is None:
+                    party.ask_again(one)
+            _look_again(site)
+
+        for seed_id in sorted(parties):
+            site.await_answer()
+            self._reads.find_newest(site, seed_id, refusals.first, payload, done)
+
     def _list_again(self, site: SiteContext) -> None:
         """List the URLs again whose answers are held; what was refused too often may be the page's own."""
         held, site.held = site.held, ()
@@ -185,7 +219,7 @@ def _problem(site: SiteContext, refusals: Refusals, response: Response) -> str:
     """Say in words why a site is taken for one that refuses."""
     if site.held and site.held[-1].result is Result.FETCHED:
         refusals.problem += f" (sha1:{base32(digest(site.held[-1].body))})"
-    elif site.held:
+    elif site.held and not shuts_door(site.held[-1]):
         refusals.problem += f" ({counted(len(site.held), 'time')} in a row)"
     what = refusals.problem or f"HTTP status {response.status}"
     return f"{what}, and for {response.request.url} as well, which was a page before"

@@ -18,8 +18,10 @@ from scrawler.core.asking.governor import Governor
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.patience import Patience
 from scrawler.core.blame.slots import Slot
+from scrawler.core.durable.reads import StoreReads
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
+from scrawler.core.party.decisions import shuts_door
 from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import Flight, PageFlight, ProbeFlight, flight_of
 from scrawler.core.party.parties import Choice, Parties
@@ -52,6 +54,7 @@ class Visits:
         patience: Patience,
         standstill: Standstill,
         checks: Checks,
+        reads: StoreReads,
         rules: CrawlRules,
         slot: Slot,
     ) -> None:
@@ -65,7 +68,7 @@ class Visits:
         self._checks = checks
         self._rules = rules
         self._slot = slot
-        self._governor = Governor(answers, standstill, rules)
+        self._governor = Governor(answers, standstill, reads, rules)
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""
@@ -126,7 +129,7 @@ class Visits:
         if pushed_back:
             site.count_push_back(page.party if page else None)
             self._governor.pushed_back(site)
-        elif page is not None and response.status and not held:
+        elif page is not None and not held and (response.status or shuts_door(response)):
             return self._governor.lets_pass(page, response)
         if isinstance(flight, ProbeFlight) and not held:
             self._governor.probed(flight, response, now, pushed_back)

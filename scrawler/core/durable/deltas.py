@@ -86,7 +86,8 @@ def _of_what_few_have(parts: list[SeedDelta]) -> dict[str, Any]:
     if any(part.queries or part.search is not None for part in parts):
         together["queries"] = tuple({row.url_hash: row for part in parts for row in part.queries}.values())
         together["search"] = next((part.search for part in reversed(parts) if part.search is not None), None)
-    if any(part.replaced or part.kept or part.orphans for part in parts):
+    if any(part.replaced or part.kept or part.marked for part in parts):
+        together["marked"] = tuple(chain.from_iterable(part.marked for part in parts))
         together["replaced"] = tuple(chain.from_iterable(part.replaced for part in parts))
         together["kept"] = tuple(chain.from_iterable(part.kept for part in parts))
         together["orphans"] = tuple(chain.from_iterable(part.orphans for part in parts))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.party.depth import Lane
@@ -11,6 +11,7 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import Frontier, known_of, waiting_of
 from scrawler.core.rules import CrawlRules
 from scrawler.model.lanes import ChunkRow
+from scrawler.model.replaced import ListedRow
 
 
 class StoreReads:
@@ -37,6 +38,20 @@ class StoreReads:
                 if lane.waiting_rows is not None:
                     lane.waiting_rows.update(waiting)
                 done(rows)
+
+        self._checkpointer.read(job)
+
+    def find_newest(
+        self, site: SiteContext, seed_id: int, url: str, digest: bytes, done: Callable[[Sequence[ListedRow]], None]
+    ) -> None:
+        """Look up which of a seed's newest rows are of a URL, or have a payload, after all that its site has done."""
+        if site.collector is not None:
+            site.collector.submit_now(site)
+
+        def job() -> None:
+            found = self._frontier.newest(seed_id, url, digest)
+            with self._turn:
+                done(found)
 
         self._checkpointer.read(job)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrawler.core.party.decisions import end_detail
 from scrawler.core.party.depth import DEPTH_BUFFER, Lane
-from scrawler.core.party.entries import Entry, EntryRole
+from scrawler.core.party.entries import Entry, EntryRole, stored_entry
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.told import Told
@@ -23,8 +23,8 @@ from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model.deaths import detail_of_death
 from scrawler.model.deltas import Rehoming, SeedDelta
-from scrawler.model.lanes import LEFTOVER, NORMAL, PUSHED, SITEMAP, LaneKey, LaneKind, LaneState, priority
-from scrawler.model.replaced import WaitingRow
+from scrawler.model.lanes import LEFTOVER, NORMAL, PUSHED, SITEMAP, WANTED, LaneKey, LaneKind, LaneState, priority
+from scrawler.model.replaced import ListedRow, WaitingRow
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
 from scrawler.model.rows import PageRow, PublishedRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
@@ -85,6 +85,7 @@ class SeedContext:
         "leaving",
         "led_from",
         "lengthless",
+        "marked",
         "near",
         "ordered",
         "pages",
@@ -153,10 +154,11 @@ class SeedContext:
         self.near: int | None = None  # bits in which texts may differ that are the same; None: bytes are compared
         self.visited: dict[str, KnownVisit] | None = None  # its site's, in a round after the first
         # Its site's: rows of URLs that a retry has listed. What has come of these, since the last checkpoint: rows that
-        # went, those that stay, and records that have no row.
+        # went, those that stay, those that are listed now, and records that have no row.
         self.waiting_rows: dict[str, tuple[WaitingRow, ...]] = {}
         self.replaced: tuple[WaitingRow, ...] = ()
         self.kept: tuple[int, ...] = ()
+        self.marked: tuple[int, ...] = ()
         self.unowned: tuple[tuple[str, int, int], ...] = ()
         self.told: Told | None = None  # what change lists have told, where the states of its URLs are kept
         self.base: SeedCounts | None = None  # what it had counted when this round began; None: nothing
@@ -449,6 +451,15 @@ class SeedContext:
         self.cookies = self.cookies or CookieJar()
         self.cookies.take(url, head)
 
+    def ask_again(self, found: ListedRow) -> None:
+        """List the URL of a row to be asked for before all others; the row stays until what comes takes its place."""
+        row = found.row
+        self.waiting_rows[row.url] = (row,)
+        self.marked += (row.id,)
+        self.lane(WANTED).append_entry(stored_entry(row.url, found.depth, found.position, referrer=found.referrer))
+        self.ordered = True
+        self._dirty = True
+
     def ask_opened(self, url: str) -> bool:
         """List a URL once more if it is to be asked again, with the cookies that were set since; see `gates`."""
         opened = self.redirected.take_opened(url, self.cookies)
@@ -524,9 +535,10 @@ class SeedContext:
             publisher=self.told.row if self.told is not None and self.told.dirty else None,
             jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
         )
-        if self.replaced or self.kept:
-            delta.replaced, delta.kept, delta.orphans = self.replaced, self.kept, self.unowned
-            self.replaced, self.kept, self.unowned = (), (), ()
+        if self.replaced or self.kept or self.marked:
+            delta.replaced, delta.kept, delta.marked = self.replaced, self.kept, self.marked
+            delta.orphans = self.unowned
+            self.replaced, self.kept, self.marked, self.unowned = (), (), (), ()
         said = self._said
         if said is not None:
             delta.relations, delta.sitemap_urls = tuple(said.relations), tuple(said.sitemap_urls.values())

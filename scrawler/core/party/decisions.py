@@ -16,6 +16,7 @@ PUSH_BACK: Final = frozenset({429, 503})  # statuses by which a server asks for 
 _RETRY_STATUS = frozenset({500, 502, 504})
 _PATIENT = (LaneKind.SLOW, LaneKind.REFETCH, LaneKind.WANTED, LaneKind.REREAD)  # these wait as long as may be
 _CUT_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.TOO_LARGE})
+_SHUT_RESULTS = frozenset({Result.CUT, Result.CONNECT_FAILED, Result.TLS_FAILED})
 _SEED_FAILURES = {
     Result.NO_ADDRESS: EndReason.NO_ADDRESS,
     Result.PRIVATE_ADDRESS: EndReason.PRIVATE_ADDRESS,
@@ -64,6 +65,13 @@ def has_invalid_length(response: Response) -> bool:
 def is_disbelieved(response: Response) -> bool:
     """Tell whether an answer may have been that to another request, so that nothing is known of its URL."""
     return response.result is Result.BAD_ANSWER and response.detail == UNASKED
+
+
+def shuts_door(response: Response) -> bool:
+    """Tell whether a server has ended a connection before it said a word, as some do whom they want no more of."""
+    if response.status or response.result not in _SHUT_RESULTS:
+        return False
+    return response.result is Result.CUT or "reset" in response.detail.lower()
 
 
 def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool:

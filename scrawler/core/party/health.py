@@ -2,11 +2,12 @@
 
 An answer of 429 or 503 makes the whole host rest, for as long as its Retry-After asks; where that is nothing, or is
 over already, for a pause that doubles with each such answer; what worked is kept as the pause between requests (see
-`pace`). A site that has begun to refuse (see `refusals`) rests in the same way. A failure is an attempt that brought no
-HTTP head: no connection, no TLS, no answer in time, cut or not HTTP from the first byte on. Failures are counted by
-host: a domain can have hosts that are long gone. From the third failure in a row the host rests too, so that a server
-that is started again is not given up meanwhile. Any other answer shows that the site is there and willing, and ends
-both rows.
+`pace`). A site that has begun to refuse (see `refusals`), perhaps by cutting connections, rests in the same way.
+
+A failure is an attempt that brought no HTTP head: no connection, no TLS, no answer in time, cut or not HTTP from the
+first byte on. Failures are counted by host: a domain can have hosts that are long gone. From the third failure in a row
+the host rests too, so that a server that is started again is not given up meanwhile. Any other answer shows that the
+site is there and willing, and ends both rows.
 """
 
 from __future__ import annotations

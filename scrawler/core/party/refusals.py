@@ -4,8 +4,9 @@ A single 403 says nothing: the page may be for members. A row of refusals where 
 more, for a folder may be for members. What tells is a page that was good: if it is refused as well by now, it is the
 site that refuses; if it is still good, the refusals are the pages' own. So the answers of such a row are held, the
 good page is asked for once more, and its answer decides. As a refusal counts a status of 4xx that is not about the URL
-alone, and one page under many URLs: walls that ask "are you human?" often answer 200. (Nutch slows down for each 403;
-StormCrawler leaves it out, for it is so often the page's own.)
+alone, one page under many URLs, be it empty, and one target of all redirects: walls that ask "are you human?" often
+answer 200. So does a connection that is ended before a word was said, from the third in a row on. (Nutch slows down for
+each 403; StormCrawler leaves it out, for it is so often the page's own.)
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import zlib
 from contextlib import suppress
 from enum import Enum, auto
 from typing import Final
+from urllib.parse import quote
 
+from scrawler.core.party.decisions import location_of, shuts_door
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result
 
@@ -32,6 +35,7 @@ _HEAD: Final = 2048  # bytes of a page that are compared
 _TAIL: Final = 64  # bytes at the end of a page: where it is zipped, its checksum is among them
 _ECHOES: Final = 1024  # bytes from which on a page may be a wall's that repeats the URL
 _ZIPPED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_LOCATION: Final = 200  # characters of where a redirect leads that are told
 _TOKEN = re.compile(rb"[0-9a-fA-F]{8,}|[\w+/=-]{20,}")  # what walls put into each answer: ids, times, signatures
 
 
@@ -50,11 +54,13 @@ class Refusals:
         "_free",
         "_good_whole",
         "_length",
+        "_location",
         "_looks",
         "_next_free",
         "_print",
         "_tail",
         "_was",
+        "first",
         "good",
         "good_print",
         "problem",
@@ -65,6 +71,8 @@ class Refusals:
         self.good_print = 0
         self._good_whole = 0  # as good_print, with the URL where it names it: as a shell does that has all links
         self.problem = ""  # the last refusal, in words
+        self.first = ""  # the URL of the first page, or redirect, of those that are alike: it was taken for its own
+        self._location = ""  # where the last answer redirected to
         self._length = -1  # of the last page
         self._print = 0  # of the last page; 0: not looked at
         self._tail = 0  # hash of the last bytes of the last page
@@ -77,6 +85,11 @@ class Refusals:
         """Take in an answer; `was` is the digest of the last visit's page, None where this is the first visit."""
         if response.result is Result.FETCHED:
             return self._read_page(response, was) if is_page else Says.NOTHING
+        if response.result is Result.REDIRECT:
+            return self._read_redirect(response, was) if is_page else Says.NOTHING
+        if shuts_door(response):
+            self.problem = "connections cut"
+            return Says.REFUSES
         if is_refusal(response.status):
             self.problem = f"HTTP status {response.status}"
             return Says.REFUSES if len(response.body) <= _LARGEST else Says.NOTHING
@@ -87,7 +100,7 @@ class Refusals:
 
         Until there is one, the first page is what others are compared with: many sites give one page for all URLs.
         """
-        if was is not None or response.result is not Result.FETCHED:
+        if was is not None or response.result is not Result.FETCHED or not response.body:
             return
         if below:
             self.good = response.request.url
@@ -109,6 +122,8 @@ class Refusals:
         """Tell from the answer of the page that was good whether the site refuses."""
         if not response.status or is_refusal(response.status) or response.status in (429, 503):
             return True
+        if response.result is Result.REDIRECT:
+            return self._location != "" and _target_of(response) == self._location
         if response.result is not Result.FETCHED or not self._print:
             return False
         now = print_of(response)
@@ -117,18 +132,21 @@ class Refusals:
     def _read_page(self, response: Response, was: bytes | None) -> Says:
         body = response.body
         length = len(body)
+        self._location = ""
         before, self._length = self._length, length
         tail, self._tail = self._tail, hash(body[-_TAIL:])
         earlier, self._was = self._was, was or b""
         same = length == before and tail == self._tail
         self._looks = min(self._looks + _LOOKS_A_PAGE, _MOST_LOOKS)
         is_near = before - _NEAR <= length <= before + _NEAR and self._looks >= 1.0
-        if not body or not (same or is_near):
+        if not (same or is_near):
             self._print = 0
+            self.first = response.request.url
             return Says.WELL
         last, self._print = self._print, print_of(response)
         if not same and last != self._print:
             self._looks -= 1.0
+            self.first = response.request.url
             return Says.WELL
         had_own = was is None or was != earlier
         if self._print == self.good_print or not had_own:
@@ -138,10 +156,30 @@ class Refusals:
         self.problem = "one page for all URLs"
         return Says.REFUSES
 
+    def _read_redirect(self, response: Response, was: bytes | None) -> Says:
+        last, self._location = self._location, _target_of(response)
+        self._length = -1
+        self._print = 0
+        is_none = was == b""  # it was no page before either
+        if is_none or last != self._location:
+            self.first = response.request.url
+            return Says.WELL
+        self.problem = f"redirects to {location_of(response)[:_LOCATION]}"
+        return Says.REFUSES
+
 
 def is_refusal(status: int) -> bool:
     """Tell whether a status may be said to a crawler, and not of a URL."""
     return (400 <= status < 500 and status not in _ABOUT_URL) or status >= 600
+
+
+def _target_of(response: Response) -> str:
+    """Return where a redirect leads, less what it says of the URL that redirects."""
+    target = location_of(response)
+    path = response.request.url.split("/", 3)[-1]
+    if not path:
+        return target
+    return target.replace(quote(path, safe=""), "").replace(quote(path), "").replace(path, "")
 
 
 def print_of(response: Response, echoes: bool = False) -> int:

@@ -27,7 +27,7 @@ from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import NORMAL, PUSHED, SITEMAP, ChunkRow, LaneKind, LaneState, lane_key
-from scrawler.model.replaced import WaitingRow
+from scrawler.model.replaced import ListedRow, WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
@@ -88,6 +88,9 @@ class Frontier(Protocol):
 
     def waiting(self, seed_id: int, urls: Iterable[str]) -> Mapping[str, tuple[WaitingRow, ...]]:
         """The rows of those of a seed's URLs that a retry has listed."""
+
+    def newest(self, seed_id: int, url: str, digest: bytes) -> Sequence[ListedRow]:
+        """Those of a seed's newest rows that are of a URL, or have a payload."""
 
     def seed_columns(self, seed_id: int) -> Mapping[str, Any]:
         """What else the line of a seed says of it."""

@@ -52,11 +52,17 @@ class Wall:
         return self.reply if shut else PAGES.get(path, NOT_FOUND)
 
 
+def lengths_of(crawl: Crawl) -> dict[str, int]:
+    return {row.url: row.length for row in crawl.pages()}
+
+
+def lengths_at(server: RawServer) -> dict[str, int]:
+    return {server.url(path): len(reply.partition(b"\r\n\r\n")[2]) for path, reply in PAGES.items()}
+
+
 def all_pages(crawl: Crawl, server: RawServer) -> bool:
     """Whether each page was archived as what it is."""
-    rows = {row.url: row for row in crawl.pages()}
-    lengths = {server.url(path): len(reply.partition(b"\r\n\r\n")[2]) for path, reply in PAGES.items()}
-    return {url: row.length for url, row in rows.items()} == lengths
+    return lengths_of(crawl) == lengths_at(server)
 
 
 @pytest.mark.parametrize("status", ["401 No", "403 Forbidden", "406 No", "418 Teapot", "451 No", "999 Denied"])
@@ -233,3 +239,73 @@ def test_a_limit_without_retry_after_is_met_a_few_times(crawl: Crawl, serve: Ser
     run_whole(crawl)
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
     assert all_pages(crawl, server)
+
+
+@pytest.mark.parametrize("lasts", [12, 1_000])
+def test_a_site_that_cuts_connections_is_asked_again_after_a_rest(crawl: Crawl, serve: Serve, lasts: int) -> None:
+    """It is no dead one: it was well, and it is there. The run says how many such seeds there are, by kind."""
+    wall = Wall(b"", 40, lasts)
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            reply = wall.says(path_of(head))
+            if not reply:
+                return
+            visit.send(reply)
+
+    server = serve(script)
+    crawl.add([server.url()])
+    summary = run_whole(crawl, max_pushbacks=5 if lasts > 100 else 50)
+    seed = crawl.seed(server.url())
+    assert seed.counts.failures == 0
+    if lasts < 100:
+        assert seed.end_reason is EndReason.COMPLETED
+        assert summary.pushed_back == {}
+    else:
+        assert seed.end_reason is EndReason.PUSHED_BACK
+        assert end_details(crawl)[server.url()].startswith("connections cut, and for ")
+        assert summary.pushed_back == {"connections cut": 1}
+        assert wall.seen <= 60
+        wall.after = 1_000
+        retry_seeds(crawl.settings(), {EndReason.PUSHED_BACK}, threading.Event())
+        run_whole(crawl)
+    assert all_pages(crawl, server)
+
+
+def test_a_page_that_cuts_its_connection_is_no_refusal(crawl: Crawl, serve: Serve) -> None:
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            if path in PATHS[50:56]:
+                return
+            visit.send(PAGES.get(path, NOT_FOUND))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    run_whole(crawl, retries=1)
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.failures) == (EndReason.COMPLETED, 6)
+    assert seed.counts.pages == len(PAGES) - 6
+
+
+@pytest.mark.parametrize("kind", ["redirect", "empty", "wall"])
+def test_the_first_page_of_a_wall_is_asked_for_again_as_well(crawl: Crawl, serve: Serve, kind: str) -> None:
+    """A wall may be one page for all URLs with a number of its own in each, an empty page, or one target."""
+    wall = Wall(b"", 40, 12)
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            reply = wall.says(path)
+            if not reply and kind == "redirect":
+                reply = answer(b"", "302 Found", f"Location: /login?next={path}")
+            if not reply and kind == "wall":
+                reply = page(f"<title>Just a moment...</title><p>checking {wall.seen:016x} " + "- " * 200)
+            visit.send(reply or answer(b"", "200 OK", "Content-Type: text/html"))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    run_whole(crawl, max_pushbacks=50)
+    assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
+    assert {url: length for url, length in lengths_of(crawl).items() if "login" not in url} == lengths_at(server)
+    crawl.check()
