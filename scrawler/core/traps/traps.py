@@ -164,7 +164,8 @@ class PartyTraps:
         for row in rows:
             restored = Yield(row.pattern, row.pattern_hash, rules.trap_pages, row)
             if row.pattern == _NAMES:
-                self._names, self._doubted = restored, _DOUBTED
+                self._names = restored
+                self._doubted = _DOUBTED
             elif row.pattern.startswith(_ENDLESS):
                 self._endless[restored.key] = restored
             elif row.pattern.startswith(_LINKS_AS):

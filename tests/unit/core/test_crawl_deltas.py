@@ -9,6 +9,7 @@ import pytest
 from scrawler.core.durable.deltas import merged
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.replaced import WaitingRow
 from scrawler.model.rows import (
     ExternalRow,
     PageRow,
@@ -128,9 +129,13 @@ def test_no_rows_are_left_out() -> None:
         "states": UrlState(*[1, b"h", *["x"] * 20]),  # type: ignore[arg-type]
         "changes": UrlChange(1, 1, b"h", "http://x/", "new", 0, ""),
         "queries": SearchQueryRow(*[1, b"h", *["x"] * (len(SearchQueryRow._fields) - 2)]),  # type: ignore[arg-type]
+        "replaced": WaitingRow(1, 1, "http://x/", "cut", 200, "", 1, b"", 1, "f", 1, 1, 0, 0), "marked": 3, "kept": 2,
     }  # fmt: skip
     rows = {one.name for one in fields(SeedDelta) if str(one.type).startswith("tuple[") and one.default == ()}
-    assert rows == kinds.keys(), "a field that is not tried here"
+    assert rows == {*kinds, "orphans"}, "a field that is not tried here"
+    kept = replace(of_seed(1), kept=(2,), orphans=(("f", 1, 1),))
+    (site,) = merged([of_site(1, kept), of_site(1, of_seed(1))])
+    assert site.seeds[0].orphans == kept.orphans
     for name, row in kinds.items():
         earlier = replace(of_seed(1), **{name: (row,)})  # type: ignore[arg-type]
         (site,) = merged([of_site(1, earlier), of_site(1, of_seed(1))])
