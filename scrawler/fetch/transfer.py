@@ -11,7 +11,7 @@ import pycurl
 
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch import wire
-from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.fetch.downloader import INVALID_LENGTH, FetchLimits, Request, Response
 from scrawler.fetch.old_tls import explained
 from scrawler.fetch.unasked import Server, keeps_open
 from scrawler.model.proxy import Proxy
@@ -26,6 +26,7 @@ _PROXY_KNOWN = 60  # seconds for which the address of a proxy is remembered
 _RECEIVE_BUFFER = 64 * 1024  # bytes that the kernel is asked for at once; libcurl hands them on in pieces of 16 KB
 
 # What libcurl says where an answer does not begin as one.
+_LENGTHS = "different values of Content-Length"
 _NO_HEAD = (pycurl.E_FTP_WEIRD_SERVER_REPLY, pycurl.E_UNSUPPORTED_PROTOCOL)
 
 # The symbolic names of libcurl's codes above 91, and of some options, are missing in pycurl.
@@ -258,6 +259,8 @@ class Transfer:
             return None
         self.overflow = True
         self.body.append(data[: self.limit - before])
+        if self.ignores_length and self.refusal is not None:
+            return 0
         announced = wire.announced_length(self.final)
         return 0 if announced is None or announced - self.limit > wire.SPARE_BODY else None
 
@@ -281,6 +284,8 @@ class Transfer:
             self.refusal = Result.BAD_ANSWER, "no status where the head should begin"
         elif self.request.accept and (media_type := wire.unwanted_type(lines, self.request.accept)):
             self.refusal = Result.UNWANTED_TYPE, f"{media_type} is not accepted"
+        elif whole and self.ignores_length and wire.lengths_differ(wire.parse_headers(b"".join(lines))):
+            self.refusal = Result.BAD_ANSWER, _LENGTHS  # nobody can tell where its body ends (RFC 9112, 6.3)
         if self.refusal is not None:
             self.limit = 0
 
@@ -371,11 +376,11 @@ class Transfer:
         if self.limits.proxy is not None and (refused := self._refused_by_proxy(code, message)):
             return Result.CONNECT_FAILED, f"proxy {self.limits.proxy}: {refused}"
         if code == 0 and status:
-            if self.ignores_length and wire.lengths_differ(headers):
-                return Result.BAD_ANSWER, "different values of Content-Length"
             return wire.result_of(status, headers, request), ""
         if code == 0:
             return Result.CUT, "connection ended within the head"
+        if message == INVALID_LENGTH and wire.announced_length(self.lines) is not None:
+            return Result.BAD_ANSWER, _LENGTHS  # the one before it was a length
         result = _RESULTS.get(code, Result.BAD_ANSWER)
         if result is Result.TLS_FAILED:
             message = explained(message)
