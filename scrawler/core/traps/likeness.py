@@ -57,6 +57,10 @@ _MOST_LINKS = 100  # links of a page that are looked at for numbers
 _MOST_EMBEDDED = 50  # films and frames of a page that are looked at
 _FEW = 0.1  # share of new words on a page below which it is as babble may be
 _MANY = 0.8  # ... and above which it is, as well
+_MOST_TOGETHER = 128  # words of a page that are looked at together
+_PAGES_TOGETHER = 64  # pages of which it is known what they have shown
+_LAST = 4  # pages with which one is compared word by word; a calendar goes on in two directions
+_OTHERS = 2  # words that a page shows and none of them does, so that it differs
 _NEW_WORDS_LOOKED_AT = 50  # pages with more new words have something to say
 _REMEMBERED = 64  # simhashes, or skeletons, of pages unlike each other
 _VOCABULARY = 8_192  # words, in 12 KB
@@ -72,6 +76,7 @@ class Likeness(NamedTuple):
     near: bool  # a near copy: its simhash differs from an earlier one in at most NEAR bits
     says: Says
     few: bool  # whether next to none of its words are new, or next to all, as of babble
+    differs: bool = False  # whether it shows known words and numbers that no page before it has shown together
 
 
 class TextMemory:
@@ -127,12 +132,14 @@ class TextMemory:
 class _Texts:
     """Remembers texts by their simhashes and words."""
 
-    __slots__ = ("_hashes", "_short", "_vocabulary")
+    __slots__ = ("_hashes", "_last", "_short", "_together", "_vocabulary")
 
     def __init__(self) -> None:
         self._hashes: deque[int] = deque(maxlen=_REMEMBERED)
         self._short: deque[int] = deque(maxlen=_REMEMBERED)
         self._vocabulary = Vocabulary(_VOCABULARY)
+        self._together = array("q")  # of words that pages with nothing new have shown together
+        self._last: deque[bytes] = deque(maxlen=_LAST)  # those of the last ones
 
     def compare(self, url: str, text: Fingerprint, page: bytes, hrefs: Sequence[str]) -> Likeness:
         """Compare a page with those before it, and remember it."""
@@ -148,7 +155,23 @@ class _Texts:
             self._hashes.append(simhash)
         if new:
             self._learn(text)
-        return Likeness(nearest <= NEAR, says, not _FEW * text.size <= count <= _MANY * text.size)
+        differs = says <= Says.LITTLE and text.size <= _MOST_TOGETHER and self._differs(url, text.words, hrefs)
+        return Likeness(nearest <= NEAR, says, not _FEW * text.size <= count <= _MANY * text.size, differs)
+
+    def _differs(self, url: str, words: bytes, hrefs: Sequence[str]) -> bool:
+        """Tell whether no page has shown these words together, and the last ones two or more of them not.
+
+        What stands in its URL and its links is no matter. The next month of a calendar shows one other word.
+        """
+        shown = frozenset(words_in(words)) - _echo(url) - _echo(" ".join(hrefs[:_MOST_LINKS]))
+        others = min((len(shown.difference(words_in(last))) for last in self._last), default=len(shown))
+        self._last.append(words)
+        key = hash(shown)
+        if key in self._together:
+            return False
+        self._together.append(key)
+        del self._together[:-_PAGES_TOGETHER]
+        return others >= _OTHERS
 
     def _met_but_for_numbers(self, url: str, words: bytes) -> bool:
         """Tell whether a short page had the same words but for numbers, and for what stands in its URL; remember it."""

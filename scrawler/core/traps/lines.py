@@ -20,6 +20,7 @@ OPEN: Final = 2  # new URLs to which a page of a line leads at least
 _FEWEST: Final = 5  # generations that show a line to be endless at the least, where another one was
 _NOTHING: Final = 4  # a generation that says nothing weighs more than one that says little
 _LITTLE: Final = 1
+_LONGEST: Final = 1_000  # generations that do so whatever is said on them
 _SOONER: Final = 10  # a line ends so many times sooner where another one was endless
 _PATIENCE: Final = 32  # pages of a party within which the next page of a line has to come
 _LONGEST_REST: Final = 256  # pages of a party between two lines
@@ -63,7 +64,7 @@ class Line:
 
     def is_endless(self, needed: int) -> bool:
         """Whether the line is shown to be without an end, by so many generations."""
-        return self._length >= needed and 2 * self._few >= needed
+        return self._length >= (needed if 2 * self._few >= needed else _LONGEST)
 
     @property
     def is_barren(self) -> bool:

@@ -16,6 +16,7 @@ from scrawler.tuples.classes import dataclass
 from scrawler.urls.patterns import patterns_of
 
 LIST: Final = 10  # URLs of one kind that make a page a list of them
+SOME: Final = 3  # ... and that may make it a short list
 _SOURCES: Final = 4_096  # pages that a party remembers: 1 MB, of a party that has so many with links of interest
 
 
@@ -37,10 +38,14 @@ class Source:
     root: bytes = b""  # the page with which these generations began
     names_all: bool = False  # whether it is a list of the site's owner
     lists: tuple[str, ...] = ()  # kinds of which it names so many that it is a list of them
+    some: tuple[str, ...] = ()  # kinds of which it names several
     waits: bool = False  # whether what it leads to has still to show what the page is worth
     judged: bool = False  # whether some of that has shown it to be worth nothing
     dull: int = 0  # pages to which it led that had nothing new to say, and led on
     bright: bool = False  # whether it led to one that said something new
+    differs: bool = False  # whether it shows known words and numbers that no page before it has shown together
+    in_chain: bool = False  # whether it differs, and is the only new page to which one of its kind led
+    new: int = 0  # URLs that it was the first to name
     few: bool = False  # whether next to none of its words are new, or next to all
 
     @property
@@ -50,17 +55,20 @@ class Source:
 
     def names(self, group: str) -> bool:
         """Whether URLs of a kind on this page are finite."""
-        return self.names_all or (group in self.lists and self.may_list(group))
+        if self.names_all:
+            return True
+        return group in self.lists and (group != self.group or not group) and not self.makes
 
     def may_list(self, group: str) -> bool:
-        """Whether the page is a list of a kind, if it only has enough of it."""
-        return (group != self.group or not group) and not self.makes
+        """Whether the page may be a list of a kind with a pattern: a short one, or one that is made up."""
+        return group not in ("", self.group) and (group in self.lists or group in self.some)
 
     def note_new(self, urls: Sequence[str]) -> None:
         """Note which URLs it was the first to name."""
-        if len(urls) >= LIST:
+        if len(urls) >= SOME:
             counts = Counter(map(kind_of, urls))
             self.lists += tuple(group for group, count in counts.items() if count >= LIST)
+            self.some += tuple(group for group, count in counts.items() if SOME <= count < LIST)
 
 
 class Sources:

@@ -260,7 +260,7 @@ class PartyTraps:
             self._line.look(self._pages)
         source = self._parent = self._sources.get(referrer) if referrer else None
         self._page = self._source_of(of, key, source, says, bool(referrer))
-        self._page.few = like.few
+        self._page.few, self._page.differs = like.few, like.differs
         self._note_kind(self._page, source, of.patterns, exact)
         same_links = self._class_of(of, hrefs) if hrefs else None
         parent = self._led_to.pop(hash(url), None) if self._led_to else None
@@ -278,11 +278,11 @@ class PartyTraps:
         made = Source(key, of.url, of.patterns.own, group, says, found)
         before = self._sources.get(key) if self._has_early else None
         if before is not None and before.key == key:  # some of its links were listed before it was counted
-            made.lists = before.lists
+            made.lists, made.some = before.lists, before.some
         self.picking = False
         if source is None:
             return made
-        made.from_list = source.names_all or (bool(source.lists) and source.names(group))
+        made.from_list = source.names_all or (bool(source.lists or source.some) and self._holds(source, group))
         if not made.from_list:
             made.grown = (group != "" and group == source.group) or source.makes
         if found and (source.open or self._line.next or says is not Says.NEW):
@@ -310,12 +310,26 @@ class PartyTraps:
                 source.bright = True
                 if (source.nothing > 0 or source.open > 0) and not self._established(of.own):
                     self._names.weigh(is_new=True)
+        if page.from_list and source is not None and not source.names(page.group):
+            self._yield(page.group).lend(page.says, exact)
         if not of.own or page.from_list:
+            return
+        if source is not None and page.differs and source.group == page.group and source.new == 1:
+            page.in_chain = True
+            self._weigh(page, max(page.says, Says.LITTLE))
             return
         if page.says is Says.NOTHING and page.key:
             self._unsettled = True  # what it leads to may be more
         else:
             self._weigh(page, page.says)
+
+    def _holds(self, source: Source, group: str) -> bool:
+        """Tell whether a page is a list of a kind to its end, as far as it goes if it is made up itself."""
+        return source.names(group) or (source.may_list(group) and self._lends(group))
+
+    def _lends(self, group: str) -> bool:
+        found = self._yields.get(group)
+        return found is None or found.lends
 
     def _judge(self, source: Source, says: Says) -> None:
         """Let a page count by the first of what it leads to, and once more if another of it is new."""
@@ -341,7 +355,7 @@ class PartyTraps:
             if group is not own:
                 group.weigh(is_new=True)
             return
-        is_new = group.allows(says, self._allowance(_LITTLE_LEFT))
+        is_new = group.allows(says, self._allowance(_LITTLE_LEFT), page.in_chain)
         own.weigh(is_new)
         if group is not own:
             group.weigh(is_new)
@@ -490,7 +504,7 @@ class PartyTraps:
         found = self._yields.get(of.own) if of.own else None
         if found is None or not found.evidence:
             return None
-        return None if source is not None and source.names(of.queries or of.own) else found
+        return None if source is not None and self._holds(source, of.queries or of.own) else found
 
     @staticmethod
     def _leads_nowhere(source: Source) -> bool:
@@ -518,7 +532,7 @@ class PartyTraps:
                 held[url] = capped
         if held and page is not None:
             page.note_new([url for url in urls if url not in seen])
-            held = {url: capped for url, capped in held.items() if links or not page.names(kind_of(url))}
+            held = {url: capped for url, capped in held.items() if links or not self._holds(page, kind_of(url))}
         for capped in held.values():
             capped.refuse()
         return [url for url in urls if url not in held] if held else urls
@@ -599,7 +613,11 @@ class PartyTraps:
             return
         if not new:
             return
+        page.new += len(new)
         page.note_new(new)
+        if self._unsettled and any(self._holds(page, group) for group in (*page.lists, *page.some)):
+            self._weigh(page, Says.LITTLE)
+            self._unsettled = False
         if not page.open:
             self._note_open(page, len(new), known)
         parent_nothing = self._note_nothing(page, len(new))

@@ -8,7 +8,13 @@ from scrawler.model.rows import PatternRow
 _FEW = 5  # fetched pages below which a pattern is not worth a row
 # What a page of a pattern takes of the allowance that its pattern has for pages without a new word.
 _LITTLE = 8
+_IN_A_CHAIN = 5  # a page that is the only new one to which the one before it led: a trap mostly makes several
 _NUMBERS = 1  # a table of numbers is more than one number
+# What a page takes of what is lent to made-up lists of its kind, as months of days are, but those of a shop as well.
+_LENT = 2_000
+_UNLIKE = 1  # known words in another text, or more
+_ALIKE = 2
+_EXACT = 40
 
 
 class Yield:
@@ -17,6 +23,7 @@ class Yield:
     __slots__ = (
         "_bits",
         "_held",
+        "_lent",
         "_mask",
         "_spent",
         "_window",
@@ -43,6 +50,7 @@ class Yield:
         self._mask = (1 << window) - 1
         self._bits = 0  # a bit a fetch, 1 if it brought something new; the newest fetch is the lowest bit
         self._held = 0  # how many of the bits stand for a fetch
+        self._lent = 0  # of what is lent to made-up lists
         self._spent = 0  # of the allowance for pages that say little
         if row is not None:
             self._continue(row, window)
@@ -83,12 +91,23 @@ class Yield:
         if self._held < self._window:
             self._held += 1
 
-    def allows(self, says: Says, allowance: int) -> bool:
+    def allows(self, says: Says, allowance: int, in_chain: bool = False) -> bool:
         """Tell whether a page counts as new; those that say little do so for as many pages as `allowance`."""
         if says is Says.NEW or says is Says.NOTHING:
             return says is Says.NEW
-        self._spent += _NUMBERS if says is Says.NUMBERS else _LITTLE
+        little = _IN_A_CHAIN if in_chain else _LITTLE
+        self._spent += _NUMBERS if says is Says.NUMBERS else little
         return self._spent <= allowance * _LITTLE
+
+    @property
+    def lends(self) -> bool:
+        """Whether further pages are fetched that made-up lists name."""
+        return self._lent < _LENT
+
+    def lend(self, says: Says, exact: bool) -> None:
+        """Count a page that a made-up list names."""
+        alike = _ALIKE if says is Says.NOTHING else _UNLIKE
+        self._lent += _EXACT if exact else alike
 
     def refuse(self) -> None:
         """Count a URL that is not asked for, or not listed."""

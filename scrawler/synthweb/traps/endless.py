@@ -20,10 +20,18 @@ _LANGUAGES = ("de", "fr", "it", "es")
 _FACETS = ("red", "green", "small", "large", "cheap", "new", "sale", "wool", "silk", "left", "right", "used")
 _HOSTS = 1_500  # names of a domain that has any name: more than a crawl may need
 _LAST_YEAR = 9999
+_CHAIN = 550  # pages that a chain may cost whose pages differ: a year of days is shorter, and is no trap
+_LINE = 1_100  # pages that a line may cost which has neither few new words nor many
 
 
 def _beside(
-    name: str, does: str, entrance: str | Iterable[str], trap: Answer, real: Iterable[str] = _REAL, seed: int = 0
+    name: str,
+    does: str,
+    entrance: str | Iterable[str],
+    trap: Answer,
+    real: Iterable[str] = _REAL,
+    seed: int = 0,
+    beyond: int = 300,
 ) -> TrapSite:
     """Return a site whose home page leads to the real pages, and into a trap that answers all else.
 
@@ -38,7 +46,7 @@ def _beside(
         made = trap(path)
         return html(path, prose(path, seed), ("/",)) if made is None and path in real else made
 
-    return TrapSite(name, does, ("/", *real), answer)
+    return TrapSite(name, does, ("/", *real), answer, beyond=beyond)
 
 
 def _babble(path: str, count: int = 300) -> str:
@@ -118,6 +126,40 @@ def _archive(path: str) -> str | None:
         return None
     later = [day + timedelta(days=step) for step in (1, 31, 366) if day.year + 2 < _LAST_YEAR]
     return html("Archive", f"No posts on {day.isoformat()}.", ("/", *(f"/archive/{one:%Y/%m/%d}" for one in later)))
+
+
+def _calendar_days(path: str) -> str | None:
+    """Months for ever, and a page for each day of a month, which all say the same."""
+    parts = path.strip("/").split("/")
+    if parts[0] != "days" or not 3 <= len(parts) <= 4 or not "".join(parts[1:]).isdigit():
+        return None
+    if len(parts) == 4:
+        return html("Day", "No events on this day.", ("/days/2024/1",))
+    month = int(parts[1]) * 12 + int(parts[2]) - 1
+    near = (f"/days/{(month + step) // 12}/{(month + step) % 12 + 1}" for step in (1, -1))
+    return html("Month", path, (*near, *(f"{path}/{day}" for day in range(1, 31))))
+
+
+def _in_turn(path: str) -> str | None:
+    """Lists of a dozen pages of one kind, each of which lists a dozen of the other kind."""
+    folder = path.rpartition("/")[0]
+    if folder not in ("/left", "/right"):
+        return None
+    other = "/right" if folder == "/left" else "/left"
+    return html("List", _prose_like(path), (f"{other}/{mix(*path.encode(), number) % 10**9}" for number in range(12)))
+
+
+def _home_again(path: str) -> str | None:
+    """Prose of known and new words, with links home and to a page that is there."""
+    if not path.startswith("/tale/"):
+        return None
+    return html("Tale", _prose_like(path), ("/", _REAL[0], *(f"/tale/{name}" for name in _named(path, 5))))
+
+
+def _prose_like(path: str) -> str:
+    """Return text of which some half is new on each page."""
+    known = " ".join(chance(path).choices(_VOCABULARY[:60], k=60))
+    return f"{known} {prose(path, 45, count=30)}"
 
 
 def _session_path(path: str) -> str | None:
@@ -296,10 +338,13 @@ ENDLESS_SITES: tuple[TrapSite, ...] = (
     _beside("markov-fresh", "babble with new words and numbers", "/maze/start", _maze("/maze/", _fresh)),
     _beside("tarpit", "babble, and a hundred links a page", "/maze/start", _maze("/maze/", _babble, links=100)),
     _beside("archive", "days up to the year 9999", "/archive/2024/01/01", _archive),
+    _beside("calendar-days", "months, and a page for each of their days", "/days/2024/1", _calendar_days),
+    _beside("lists-in-turn", "lists of lists of two kinds, half of it new", "/left/1", _in_turn, beyond=_LINE),
+    _beside("home-again", "prose, and links home", "/tale/start", _home_again, beyond=_LINE),
     _beside("search", "results that lead to further searches", "/search?q=a", _search),
     _beside("counter", "a number in the path", "/visit/1", _counted("/visit/", lambda number: _SENTENCE)),
     _beside("counter-text", "a number in the text, names in the path", "/hall/start", _maze("/hall/", _visitors, 3)),
-    _beside("readings", "numbers of a sensor for ever", "/reading/1", _counted("/reading/", _readings)),
+    _beside("readings", "numbers of a sensor for ever", "/reading/1", _counted("/reading/", _readings), beyond=_CHAIN),
     _beside("nested-url", "an address in an address", "/go?url=%2F", _nested),
     _beside("languages", "a language before a language", "/de/about", _languages),
     _beside("back", "links that say where the visitor came from", (), _back, _ARTICLES),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calendar import month_name
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 from urllib.parse import parse_qsl
 
 from scrawler.synthweb.site import mix
@@ -189,6 +190,51 @@ def _catalogue() -> TrapSite:
     return _listed("catalogue", "texts of few words", paths, write, more=index, beside=indexes, home=indexes)
 
 
+def _days(name: str, does: str, count: int, text: Write) -> TrapSite:
+    """Short pages, each of which leads to the day before and the day after."""
+    paths = [f"/{name}?day={number}" for number in range(count)]
+
+    def write(number: int) -> str:
+        return html("Day", text(number), ("/", *_neighbours(paths, number)))
+
+    return _listed(name, does, paths, write, home=paths[:1])
+
+
+def _weather(number: int) -> str:
+    sky = ("Sunny", "Cloudy", "Rain", "Snow", "Windy", "Fog")[mix(number, 50) % 6]
+    return f"{sky}. Temperature {mix(number, 51) % 41 - 10} degrees, wind {mix(number, 52) % 91} km/h."
+
+
+def _votes(number: int) -> str:
+    return f"Yes {mix(number, 53) % 90}, no {mix(number, 54) % 90}, not there {mix(number, 55) % 40}."
+
+
+_FEW_WORDS: Final = tuple(words(56, count=60).split())
+
+
+def _two_words(number: int) -> str:
+    return " ".join(_FEW_WORDS[mix(number, part) % len(_FEW_WORDS)] for part in (57, 58))
+
+
+def _alike(name: str, does: str, each: int, text: Write) -> TrapSite:
+    """Some 700 items that say next to nothing of their own, on pages of a list that say no more."""
+    items = [f"/{name}/{number}" for number in range(720)]
+    pages = [f"/list?page={page}" for page in range(1, len(items) // each + 1)]
+
+    def write(number: int) -> str:
+        return html(f"Item {number}", f"{text(number)} {_TERMS}", ("/",))
+
+    def index(path: str) -> str | None:
+        if path not in pages:
+            return None
+        place = pages.index(path)
+        shown = range(place * each, place * each + each)
+        said = "<br>".join(f"Item {number} {text(number)}" for number in shown)
+        return html("List", said, (*_neighbours(pages, place), *(items[number] for number in shown)))
+
+    return _listed(name, does, items, write, more=index, beside=pages, home=pages[:1])
+
+
 # -- whole sites ---------------------------------------------------------------------------------------------
 
 
@@ -363,6 +409,11 @@ HONEST_SITES: tuple[TrapSite, ...] = (
     _law(),
     _chain(),
     _catalogue(),
+    _days("weather", "a year of days, in a few words and numbers", 366, _weather),
+    _days("votes", "three numbers a page, all of which were there before", 200, _votes),
+    _days("two-words", "two words a page, of sixty", 200, _two_words),
+    _alike("alike", "items that differ in their URL, twelve on each page of a list", 12, lambda number: "9.99 euro"),
+    _alike("named-alike", "items that differ in two words of sixty, eight on each page of a list", 8, _two_words),
     _forum(),
     _wiki(),
     _shop("facets", 1_000),

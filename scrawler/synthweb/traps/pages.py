@@ -48,6 +48,7 @@ class TrapSite:
     answer: Answer
     endless: bool = True
     sitemap: tuple[str, ...] = ()  # paths that its sitemap lists; empty: it has none
+    beyond: int = 300  # pages that an endless one may cost beside its real ones
     names: tuple[str, ...] = ()  # its hosts, which have to be resolved; empty: it is known by its address
 
 

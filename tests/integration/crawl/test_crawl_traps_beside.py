@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
 
 BEYOND = 300  # pages that an endless site may cost beside its real ones
-HONEST = ("prices-index", "prices-pages", "films", "chain")
-ENDLESS = ("same", "markov", "facets-path", "random-images", "mixed")
+HONEST = ("prices-index", "prices-pages", "films", "chain", "weather", "alike", "named-alike")
+ENDLESS = ("same", "markov", "facets-path", "random-images", "mixed", "calendar-days")
 
 
 def test_no_real_page_is_lost_and_no_endless_space_holds_the_crawl(crawl: Crawl) -> None:
     with WebProcess("--traps", "--port=0") as process:
         web = TrapWeb(process.port)
         crawl.add(web.home(name) for name in (*HONEST, *ENDLESS))
-        crawl.run(max_depth=1_000, max_pages=1_000, threads=2)
+        crawl.run(max_depth=1_000, max_pages=2_000, threads=2)
     crawl.check()
     fetched = crawl.fetched()
     for name in (*HONEST, *ENDLESS):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from calendar import month_name
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import pytest
 
+from scrawler.core.traps.likeness import TextMemory
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.extract.links import PageLinks
 from scrawler.extract.scanner import fastest_extractor
+from scrawler.extract.simhash import fingerprint_of
 from scrawler.model.rows import PatternRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
@@ -93,6 +96,31 @@ def test_copies_whose_skeletons_differ_are_capped_by_the_words_of_some() -> None
         lambda number: f"http://h/search?page={number}&for={'x' * number}",
     )
     assert 90 <= asked.fetched <= 110
+
+
+def differing(texts: Iterable[str]) -> list[bool]:
+    """Return which pages of one kind show words together that none of those before them has shown."""
+    memory, found = TextMemory(), []
+    for number, text in enumerate(texts):
+        page = html("Day", text, ()).encode()
+        url, links = f"http://h/day?at={number}", [f"/day?at={number + 1}"]
+        found.append(memory.compare(url, fingerprint_of(page), page, links).differs)
+    return found
+
+
+def test_pages_differ_that_show_known_words_together_as_no_page_before() -> None:
+    skies, degrees = words(8, count=8).split(), range(110, 118)
+    known = [f"{sky} {degree}" for sky, degree in zip(skies, degrees, strict=True)]
+    other = [f"{skies[number]} {degrees[(number + 3) % 8]}" for number in range(8)]
+    assert differing([*known, *other])[8:] == [True] * 8
+    assert not any(differing([*known, *other] * 3)[32:])
+
+
+def test_the_next_month_of_a_calendar_does_not_differ() -> None:
+    """In two directions, as each page leads to the month before and the month after."""
+    months = [f"{month_name[number % 12 + 1]} {2024 + number // 12} 1 2 3 4 5 no events" for number in range(120)]
+    both = [one for pair in zip(months[60:], reversed(months[:60]), strict=True) for one in pair]
+    assert sum(differing(both)[12:]) <= 0.1 * len(both)
 
 
 def named(text_of: Callable[[int], str], pages: int) -> int:

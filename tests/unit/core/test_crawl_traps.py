@@ -277,12 +277,12 @@ def test_no_real_page_of_an_honest_site_is_left_out(site: TrapSite, killed_at: i
 @pytest.mark.parametrize(("deepest", "killed_at"), [(100_000, 0), (15, 0), (100_000, 70)])
 @pytest.mark.parametrize("site", ENDLESS_SITES, ids=[site.name for site in ENDLESS_SITES])
 def test_an_endless_site_ends(site: TrapSite, deepest: int, killed_at: int) -> None:
-    """Within 300 pages beyond its real ones, which are all there, with and without a limit of depth.
+    """Within as many pages as it may cost beyond its real ones, which are all there, with and without a limit of depth.
 
     Half as many again may come where the machine was killed, as some of what it knew is found out anew.
     """
     home, page = of_site(site)
-    most = 450 if killed_at else 300
+    most = site.beyond * 3 // 2 if killed_at else site.beyond
     pages, _ = crawl(party(), home, page, len(site.real) + most + 1, deepest, killed_at)
     real = {home.rstrip("/") + path for path in site.real}
     assert real <= set(pages)
