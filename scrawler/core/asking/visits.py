@@ -71,8 +71,14 @@ class Visits:
         self._governor = Governor(answers, standstill, reads, rules)
 
     def start_requests(self, site: SiteContext, now: float) -> float:
-        """Start requests while the site may have more in flight; returns when to come back."""
+        """Start requests while the site may have more in flight; returns when to come back.
+
+        What is aside, and has answered, begins nothing new before it has a place: `comes_back` says that it needs one.
+        """
         site.still_queues = False
+        site.comes_back = False
+        if site.going and site.held:
+            self._governor.nothing_left(site)
         at = self._start_requests(site, now)
         if site.queues_at is not None and not site.still_queues:
             self._budget.leave(site)
@@ -176,8 +182,6 @@ class Visits:
             at = self._start_queued(site, now)
             if at:
                 return at
-        if site.going and site.held:
-            self._governor.nothing_left(site)
         refused = 0
         most = (site.own_rules or self._rules).most_in_flight if self._downloader.at_once else 1
         while site.in_flight < most and not (site.lost or site.going):
@@ -190,6 +194,8 @@ class Visits:
                 return choice
             if site.probing or site.refusing is not None:
                 return self._governor.holds_up(site, choice.party, now)
+            if site.is_aside and _needs_place(site, choice):
+                return _come_back(site)
             if most > 1 and site.in_flight >= self._most_in_flight(site, choice.lane.slow):
                 return inf
             answer = self._begin(site, choice, now)
@@ -317,6 +323,20 @@ class Visits:
             asked = flight.asked
             self._pause(site, asked, self._delay(flight, asked.own_rules or self._rules), now)
         self._downloader.start(request)
+
+
+def _come_back(site: SiteContext) -> float:
+    """Let a site wait for a place."""
+    site.comes_back = True
+    site.held_since = 0.0  # by something else than politeness from now on
+    return inf
+
+
+def _needs_place(site: SiteContext, choice: Choice) -> bool:
+    """Whether a site that answers asks for an entry in a place alone: but for slow pages, and its turn in a line."""
+    if not site.slowest_ms or choice.lane.slow or site.queues_at is not None:
+        return False
+    return choice.party.home_host not in site.health.failures
 
 
 def _is_named_as_one(url: str, rules: CrawlRules) -> bool:

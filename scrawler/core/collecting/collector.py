@@ -17,7 +17,7 @@ from scrawler.core.answers.recall import is_unchanged
 from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slot
 from scrawler.core.collecting.landing import Landing
-from scrawler.core.collecting.places import Places, WaitingRoom, has_pages, is_patient, look_after, only_waits
+from scrawler.core.collecting.places import Places, WaitingRoom, has_pages, look_after, only_waits
 from scrawler.core.collecting.schedule import Schedule
 from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.durable.handover import Handover
@@ -101,8 +101,8 @@ class UrlCollector:
 
     @property
     def room(self) -> int:
-        """Seeds that may still be given to this collector."""
-        return 0 if self._retired else self.places.free
+        """Seeds that may still be given to this collector: none before those that have come back have their places."""
+        return 0 if self._retired or self.places.back else self.places.free
 
     @property
     def sites(self) -> dict[int, SiteContext]:
@@ -120,7 +120,7 @@ class UrlCollector:
         self._standstill.witnesses.came(site)
         self.places.add(site)
         self._crowded[site] = None
-        self._fill(site)
+        self._fill(site, self.room)
         self.look_again(site)
         self._downloader.wake()
 
@@ -130,6 +130,8 @@ class UrlCollector:
         self._crowded.pop(site, None)
         site.collector, site.wake_at = None, -1.0
         site.connected = False
+        if self.places.back:
+            self._downloader.wake()  # they may have its place
 
     def look_again(self, site: SiteContext) -> None:
         """Visit a site as soon as possible."""
@@ -139,6 +141,8 @@ class UrlCollector:
         """Forget a site whose lease is lost; nothing of it may be written any more."""
         site.lost = True
         self._release(site, time.monotonic())
+        self._ports.seeds_changed()
+        self._downloader.wake()
 
     def wake(self) -> None:
         """Make the loop turn once."""
@@ -354,6 +358,7 @@ class UrlCollector:
             most = max(_IN_FLIGHT, in_flight + _STARTS)
             while self._downloader.in_flight < most and (site := self._schedule.take_due(now)) is not None:
                 self._visit(site, now)
+            self._use_places()
         if now >= self._handover.next_at:
             self._handover.checkpoint(now)
         if ending:
@@ -443,14 +448,16 @@ class UrlCollector:
         # Where the downloader queues requests, nobody may have been asked yet who does not answer.
         if site.is_opening and has_pages(site):
             self.places.goes_on(site)
+            if self.places.free < 0 and not site.is_aside:
+                self._wait_for_place(site)
         soon = self.places.room.soon if self._downloader.at_once else inf
-        if only_waits(site, at, now, soon):
+        if site.comes_back:
+            self.places.comes_back(site)
+        elif only_waits(site, at, now, soon):
             if self.places.give_up(site):
                 self._ports.seeds_changed()
         elif not site.is_aside:
             at = min(at, look_after(site, now, soon))
-        elif not (site.in_flight and is_patient(site)):
-            self.places.take_again(site)
         self._schedule.put(site, at)
 
     def _take_arrived(self, site: SiteContext) -> None:
@@ -484,11 +491,11 @@ class UrlCollector:
             self._release(site, now)  # which hands over the ends as well: most sites have one party
         else:
             self._hand_over_ends(site, now)
-        for other in list(self._crowded):
-            self._fill(other)
-        is_left = site.is_held_by(self) and site.count == 0 and site.inactive
-        if is_left and not site.set_aside:  # what is set aside follows when there is room
-            if site.more_seeds:
+        self._fill_up()
+        if site.is_held_by(self) and site.count == 0 and site.inactive:
+            if site.set_aside:
+                self._wait_for_place(site)
+            elif site.more_seeds:
                 self._ports.more_seeds(site)
             else:
                 self._release(site, now)
@@ -501,9 +508,34 @@ class UrlCollector:
             site.forget_ended()
             self.places.changed(site, site.count - before)
 
-    def _fill(self, site: SiteContext) -> None:
-        room = max(0, self.room)
-        if site.set_aside and room:
+    def _wait_for_place(self, site: SiteContext) -> None:
+        """Let a site go on when there is a place for it, and for those that have come back before."""
+        if site.is_aside or self.places.give_up(site):
+            self.places.comes_back(site)
+
+    def _use_places(self) -> None:
+        """Let sites that have come back go on as far as there are places, then further seeds of those that have one."""
+        if self.places.back:
+            while (site := self.places.let_back()) is not None:
+                self._crowded[site] = None
+                if not site.parties:
+                    self._fill(site, 1)
+                self.look_again(site)
+            if not self.places.back:
+                self._ports.seeds_changed()
+        if self._crowded and self.room > 0:
+            self._fill_up()
+
+    def _fill_up(self) -> None:
+        """Let seeds come in that were set aside; those of a site without a place follow when it has one again."""
+        for site in list(self._crowded):
+            if site.is_aside:
+                del self._crowded[site]
+            else:
+                self._fill(site, self.room)
+
+    def _fill(self, site: SiteContext, room: int) -> None:
+        if site.set_aside and room > 0:
             coming = site.set_aside[:room]
             del site.set_aside[:room]
             site.parties += coming

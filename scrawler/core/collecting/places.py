@@ -2,13 +2,18 @@
 
 A place is for a site with which there is something to do. A site that only waits gives its place up for as long as it
 does: for the next try at a host that has failed, for its turn at an IP address that others share, for the look-up of a
-name, or for a host that has never answered, or takes long for each answer. What it comes back for is done at once, be
-there a place or not: whoever waits in a line would otherwise keep all behind it waiting. Until it has a place again no
-further seed is taken in. The pause between two requests to a site that answers is no such waiting.
+name, or for a host that has never answered, or takes long for each answer. The pause between two requests to a site
+that answers is no such waiting.
+
+A site comes back when its host has answered and there is more to ask for. It goes on once there is a place for it, the
+first that came back first, and before further seeds are taken in; until then it holds nothing that others wait for.
+Some things need no place, and are done at once: the tries at a host that has not answered, a request whose turn at an
+address has come, and the end of what is over.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import chain, islice
 from math import ceil, inf
@@ -62,12 +67,13 @@ class Places:
         self.room = room
         self.sites: dict[int, SiteContext] = {}  # that have places
         self.aside: dict[int, SiteContext] = {}  # that have none
+        self.back: OrderedDict[int, SiteContext] = OrderedDict()  # of these, those that wait for one
         self.held = 0
         self._opening = 0  # seeds of these whose sites are at their opening
 
     @property
     def free(self) -> int:
-        """Seeds for which there are places; below 0 where sites have come back that had given theirs up."""
+        """Seeds for which there are places; below 0 where more openings than expected have come to need theirs."""
         capacity = self._rules.capacity
         taken = self.held - self._opening + ceil(self.room.needed * self._opening)
         return min(capacity - taken, _OPENINGS * capacity - self.held)
@@ -96,8 +102,10 @@ class Places:
             return True
         if self.aside.pop(site.id, None) is None:
             return False
+        self.back.pop(site.id, None)
         self.room.taken -= 1
         site.is_aside = False
+        site.comes_back = False
         return True
 
     def changed(self, site: SiteContext, more: int) -> None:
@@ -133,10 +141,21 @@ class Places:
         site.is_aside = True
         return True
 
-    def take_again(self, site: SiteContext) -> None:
-        """Give a site its place back."""
+    def comes_back(self, site: SiteContext) -> None:
+        """Note that a site needs a place again; it keeps its turn if it has come back before."""
+        self.back[site.id] = site
+        site.comes_back = True
+
+    def let_back(self) -> SiteContext | None:
+        """Give the first site that has come back its place, and return it; None if there is none, or no place."""
+        if not self.back:
+            return None
+        site = next(iter(self.back.values()))
+        if self.free < min(max(1, site.count), self._rules.capacity):
+            return None
         self.remove(site)
         self.add(site)
+        return site
 
 
 def only_waits(site: SiteContext, at: float, now: float, soon: float) -> bool:
@@ -149,7 +168,8 @@ def only_waits(site: SiteContext, at: float, now: float, soon: float) -> bool:
     if site.in_flight:
         return is_patient(site) and now >= site.asked_at + soon
     if site.waiting:
-        return any(origin.pending for origin in islice(site.origins.values(), _ORIGINS))
+        # Whoever has answered keeps its place for a name: that may be out of date again before it has another one.
+        return not site.slowest_ms and any(origin.pending for origin in islice(site.origins.values(), _ORIGINS))
     if site.queues_at is not None:
         return True
     return at != inf and at - now > max(_LONG, site.pause)

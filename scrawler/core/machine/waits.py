@@ -23,6 +23,7 @@ class Wait(StrEnum):
     RESTING = "resting"  # a server has asked for time, or failed
     RETRY = "retry"  # all that is left is to be tried again later
     LINE = "line"  # others ask at its IP address
+    PLACE = "place"  # one for itself: it has waited without, and others have taken all
     NAME = "name"  # the look-up of a host's address
     STORE = "store"  # the database is to tell something
     PAUSED = "paused"  # an order of the user's
@@ -54,6 +55,8 @@ def _wait(site: SiteContext, now: float, held_up: Wait | None) -> Wait:
         return held_up
     if site.queues_at is not None:
         return Wait.LINE
+    if site.comes_back:
+        return Wait.PLACE
     at = site.wake_at
     if now < at < inf:
         return _pause(site, at)

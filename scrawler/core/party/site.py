@@ -146,6 +146,7 @@ class SiteContext:
     asked_slowly: bool = False  # whether that was for a page of the slow lane
     is_opening: bool = False  # whether it has not brought a page here, and may never need its place for long
     is_aside: bool = False  # whether it only waits, so that it has no place at its collector
+    comes_back: bool = False  # whether it has no place, and needs one to go on
     queues_at: Server | None = None  # the server at whose address it waits to ask
     still_queues: bool = False  # whether its last visit found that it still has to wait there
     held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not

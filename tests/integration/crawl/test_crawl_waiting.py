@@ -13,9 +13,10 @@ from scrawler.core.machine.machine import Machine
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedState
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import by_path, page, run_whole
+from tests.integration.crawl.hostile import NOT_FOUND, by_path, page, run_whole
 from tests.integration.crawl.rig import watch
 from tests.integration.fetch.servers import RawServer, Script, Visit
+from tests.limits import HANGS
 
 Serve = Callable[..., RawServer]
 
@@ -100,3 +101,72 @@ def test_tries_and_pauses_are_counted_on_while_a_site_has_no_place(crawl: Crawl,
     seed = crawl.seed(dead)
     assert seed.end_reason is EndReason.DEAD
     assert seed.elapsed_ms >= 5_500, "it was tried again after the pause"
+
+
+@pytest.mark.parametrize("per_ip", [100, 2], ids=["apart", "in line"])
+def test_those_that_answer_after_all_go_on_as_there_are_places(crawl: Crawl, serve: Serve, per_ip: int) -> None:
+    """All hosts hang until all sites wait without a place; then they answer together, to two seeds each."""
+    opened = threading.Event()
+    paths = [f"/{number}" for number in range(5)]
+    answers = by_path({path: page(f"page {path}", links=paths) for path in ("/", *paths)})
+
+    def script(visit: Visit) -> None:
+        opened.wait(HANGS)
+        answers(visit)
+
+    homes = [serve(script).url() for _ in range(6)]
+    crawl.add([*homes, *(f"{home}0" for home in homes)])
+    held, returning = [], []
+
+    def look(machine: Machine) -> None:
+        [collector] = machine.crew.collectors
+        held.append(collector.held)
+        returning.append(len(collector.places.back))
+        assert not (collector.places.back and collector.room), "new seeds would come before those that have waited"
+        if len(collector.places.aside) == len(homes):
+            opened.set()
+
+    settings = crawl.settings(threads=1, seeds_per_thread=3, per_ip=per_ip, delay=0.01, delay_factor=0)
+    watched = watch(settings, look)
+    assert watched.ended
+    assert max(held) == 3
+    assert max(returning) > 0
+    assert crawl.fetched() == {f"{home[:-1]}{path}" for home in homes for path in ("/", *paths)}
+    crawl.check()
+
+
+def test_who_waits_for_a_place_is_let_go_of_at_a_stop(crawl: Crawl, serve: Serve) -> None:
+    """Two hosts answer at last, while a third one has the only place and keeps it: its page takes for ever."""
+    opened, both_asked = threading.Event(), threading.Barrier(3)
+    is_first = True
+
+    def late(visit: Visit) -> None:
+        if is_first:
+            both_asked.wait(HANGS)
+            opened.wait(HANGS)
+        by_path({"/": page("late")})(visit)
+
+    def busy(visit: Visit) -> None:
+        while b"/robots.txt" in visit.request():
+            if is_first:
+                both_asked.wait(HANGS)
+            visit.send(NOT_FOUND)
+        if is_first:
+            opened.set()
+            visit.hang()
+        visit.send(page("busy"))
+
+    urls = [serve(script).url() for script in (late, late, busy)]
+    crawl.add(urls)
+    stop, pages = threading.Event(), []
+
+    def look(machine: Machine) -> None:
+        pages.append(machine.crew.totals().pages)
+        if len(machine.crew.collectors[0].places.back) == 2:
+            stop.set()
+
+    watch(crawl.settings(**ONE_PLACE, timeout=3600, stop_timeout=0), look, stop)
+    assert set(pages) == {0}
+    is_first = False
+    run_whole(crawl, **ONE_PLACE)
+    assert crawl.fetched() == set(urls)

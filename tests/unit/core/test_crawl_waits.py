@@ -62,6 +62,11 @@ def tries_again(site: SiteContext) -> None:
     site.wake_at = NOW + 60
 
 
+def comes_back(site: SiteContext) -> None:
+    site.comes_back = True
+    site.wake_at = inf
+
+
 def is_due(site: SiteContext) -> None:
     site.wake_at = NOW
 
@@ -76,6 +81,7 @@ CASES = (
     (rests, Wait.RESTING),
     (rested_elsewhere, Wait.RESTING),
     (tries_again, Wait.RETRY),
+    (comes_back, Wait.PLACE),
     (is_due, Wait.TURN),
 )
 

@@ -54,6 +54,11 @@ def looks_a_name_up(one: SiteContext) -> float:
     return inf
 
 
+def looks_a_name_up_again(one: SiteContext) -> float:
+    one.slowest_ms = 100
+    return looks_a_name_up(one)
+
+
 def reads_the_store(one: SiteContext) -> float:
     one.waiting = 1
     return inf
@@ -96,7 +101,8 @@ def goes(one: SiteContext) -> float:
 
 
 WAITS = (retries, queues, looks_a_name_up, never_answers, takes_long, fails)
-WORKS = (pauses, keeps_a_long_delay, reads_the_store, was_just_asked, answers, has_something_to_do, goes)
+LOOKS = (looks_a_name_up_again, reads_the_store)
+WORKS = (pauses, keeps_a_long_delay, *LOOKS, was_just_asked, answers, has_something_to_do, goes)
 
 
 @pytest.mark.parametrize("let", WAITS)
@@ -124,7 +130,7 @@ def test_it_is_looked_after_once_whether_a_host_that_never_answered_does() -> No
     assert look_after(one, NOW + SOON, SOON) == inf, "there was no room to wait: it keeps its place"
 
 
-def test_who_only_waits_gives_its_places_up_and_takes_them_again() -> None:
+def test_who_only_waits_gives_its_places_up_and_has_them_again() -> None:
     places = Places(crawl_rules(capacity=3), room := WaitingRoom(5))
     one, other = site(1, seeds=2), site(2)
     places.add(one)
@@ -136,20 +142,71 @@ def test_who_only_waits_gives_its_places_up_and_takes_them_again() -> None:
     one.parties.pop()
     places.changed(one, -1)
     assert places.free == 2, "who has no place frees none with an end"
+    assert places.let_back() is None, "it still waits"
 
-    places.take_again(one)
-    assert (places.free, room.taken, one.is_aside) == (1, 0, False)
+    places.comes_back(one)
+    assert places.let_back() is one
+    assert (places.free, room.taken, one.is_aside, one.comes_back) == (1, 0, False, False)
     places.changed(one, 1)
     assert places.free == 0
 
 
-def test_who_comes_back_has_a_place_though_all_are_taken() -> None:
-    places = Places(crawl_rules(capacity=1), WaitingRoom(5))
-    places.add(site(1))
-    assert places.give_up(places.sites[1])
-    places.add(site(2))
-    places.take_again(places.aside[1])
-    assert places.free == -1
+def aside(places: Places, *sites: SiteContext) -> None:
+    for one in sites:
+        places.add(one)
+        assert places.give_up(one)
+
+
+def test_who_comes_back_waits_for_a_place_the_first_one_first() -> None:
+    places = Places(crawl_rules(capacity=2), WaitingRoom(9))
+    one, two, three = site(1), site(2, seeds=2), site(3)
+    aside(places, one, two, three)
+    for holder in (site(4), site(5)):
+        places.add(holder)
+    for returning in (one, two, three, one):
+        places.comes_back(returning)
+    assert places.let_back() is None
+
+    places.remove(places.sites[4])
+    assert [places.let_back(), places.let_back()] == [one, None]
+    places.remove(places.sites[5])
+    assert places.let_back() is None, "there is room for the third, but the second needs two places"
+    places.remove(one)
+    assert [places.let_back(), places.let_back()] == [two, None]
+    assert places.held == 2
+
+
+def test_who_has_more_seeds_than_there_are_places_comes_back_where_all_are_free() -> None:
+    places = Places(crawl_rules(capacity=2), WaitingRoom(9))
+    large, holder = site(1, seeds=5), site(2)
+    aside(places, large)
+    places.comes_back(large)
+    places.add(holder)
+    assert places.let_back() is None
+    places.remove(holder)
+    assert places.let_back() is large
+
+
+def test_who_has_none_of_its_seeds_in_work_needs_one_place() -> None:
+    places = Places(crawl_rules(capacity=1), WaitingRoom(9))
+    empty, holder = site(1, seeds=0), site(2)
+    aside(places, empty)
+    places.comes_back(empty)
+    places.add(holder)
+    assert places.let_back() is None
+    places.remove(holder)
+    assert places.let_back() is empty
+
+
+def test_who_is_let_go_of_waits_for_no_place() -> None:
+    places = Places(crawl_rules(capacity=1), room := WaitingRoom(9))
+    one, other = site(1), site(2)
+    aside(places, one, other)
+    places.comes_back(one)
+    places.comes_back(other)
+    assert places.ends(one)
+    assert [places.let_back(), places.let_back()] == [other, None]
+    assert (room.taken, one.comes_back) == (0, False)
 
 
 def test_only_so_many_wait_without_a_place() -> None:
