@@ -18,7 +18,8 @@ from scrawler.api.rows import results_of
 from scrawler.api.seeding import SeededCrawl
 from scrawler.api.since import Since, since_ms
 from scrawler.errors import NotCrawledError, SettingsError
-from scrawler.insight.contents import PageContent, PageReader, find_page
+from scrawler.insight.contents import PageContent, PageReader, find_page, find_shown
+from scrawler.model.rows import PageRow
 from scrawler.seeds.outputs import open_bytes, open_output
 from scrawler.settings import Settings
 from scrawler.store.committed import listed_pages, pages_of
@@ -52,7 +53,9 @@ class OpenedCrawl(SeededCrawl):
 
         Raises NotCrawledError where it was not asked for, or not archived; SettingsError where it is no URL.
         """
-        row = find_page(self.database, self.last_settings(), url)
+        return self._page_of(find_page(self.database, self.last_settings(), url))
+
+    def _page_of(self, row: PageRow) -> Page:
         same = [one for one in pages_of(self.database, [row.url_hash]) if one.row == row]
         if not same:
             raise NotCrawledError(f"{row.url} was taken back this moment, to be fetched again")
@@ -61,18 +64,23 @@ class OpenedCrawl(SeededCrawl):
     def content(self, url: str, archive: str | None = None) -> PageContent:
         """Return all that is archived of what was answered to a URL, raw and decoded; `archive` is as for `reader`.
 
+        Of a page that is gone by now, or fails, it is what the last visit got that has brought it; `newest` tells.
+
         Raises as `read` does.
         """
-        row = find_page(self.database, self.last_settings(), url)
+        row, newest = find_shown(self.database, self.last_settings(), url)
         with self.reader(archive) as reader:
-            return reader.read(row)
+            content = reader.read(row)
+        return content if newest == row else replace(content, newest=newest)
 
     def read(self, url: str) -> bytes:
         """Return the body of a page as a browser would get it, of its record in the archive.
 
+        Of a page that is gone by now, or fails, it is that of the last visit that has brought it.
+
         Raises as `page` does, and RecordsLostError where its record is gone.
         """
-        return self.page(url).body
+        return self._page_of(find_shown(self.database, self.last_settings(), url)[0]).body
 
     def reader(self, archive: str | None = None) -> PageReader:
         """Return what reads records by the rows of pages, for one thread, which closes it (`with`).

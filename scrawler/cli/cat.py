@@ -11,6 +11,7 @@ from scrawler.api.opened import OpenedCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.options import ARCHIVE, FILLED, with_settings
 from scrawler.errors import ScrawlerError
+from scrawler.insight.answer import utc
 from scrawler.settings import Settings
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line feeds
@@ -29,7 +30,8 @@ def cat(settings: Settings, url: str, what: str | None, archive: str | None) -> 
     """Write the body of URL as a browser would get it.
 
     It is read from the archive, its transfer and content codings undone; no machine needs to run, and no site is asked.
-    Of a page that came again with the same bytes, the first record has the body. What cannot be decoded whole is
+    Of a page that came again with the same bytes, the first record has the body; of one that is gone by now, or fails,
+    what the last visit got that has brought it, and a line on standard error says so. What cannot be decoded whole is
     written as far as it goes, with exit code 1. A URL that the crawl has not fetched is exit code 9, a record that is
     gone 7. Of a page that was shown in a browser, --text and --markdown are those of the document that this made.
     Markdown needs html-to-markdown: pip install 'seed-scrawler[markdown]'. On a terminal, characters that would control
@@ -37,6 +39,10 @@ def cat(settings: Settings, url: str, what: str | None, archive: str | None) -> 
     """
     with opened(settings, OpenedCrawl) as crawl:
         content = crawl.content(url, archive)
+    if (newest := content.newest) is not None:
+        status = f" {newest.status}" if newest.status else ""
+        told = f"the last visit, of {utc(newest.fetched_at)}, met {newest.result}{status}"
+        click.echo(f"{content.page.url}: {told}; this is what came at {utc(content.page.fetched_at)}", err=True)
     if what == "headers":
         _write(content.head)
     elif what == "raw":

@@ -33,12 +33,11 @@ def what_next(summary: RunSummary) -> str:
 
 
 def _ended(number: int, seeds: Mapping[str, int]) -> str:
-    """Say that all seeds have ended, and of a single one that failed, how."""
-    only = "" if number > 1 else next(name for name, count in seeds.items() if count)
-    if only in ("", *_FINE):
-        return f"{_all(number)} done"
-    return f"the only seed has ended as {only}"
-
-
-def _all(seeds: int) -> str:
-    return "the only seed is" if seeds == 1 else f"all {seeds:,} seeds are"
+    """Say that all seeds have ended, and how, if any of them is not simply done."""
+    ended = {name: count for name, count in seeds.items() if count}
+    if ended.keys() <= set(_FINE):
+        return "the only seed is done" if number == 1 else f"all {number:,} seeds are done"
+    if number == 1:
+        return f"the only seed has ended as {next(iter(ended))}"
+    by_number = sorted(ended.items(), key=lambda one: (-one[1], one[0]))
+    return f"all {number:,} seeds have ended ({', '.join(f'{name}: {count:,}' for name, count in by_number)})"

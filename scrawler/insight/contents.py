@@ -29,7 +29,7 @@ from scrawler.extract.decode import Decoded, decode_body
 from scrawler.fetch.wire import parse_headers
 from scrawler.insight.asked import Asked, read_asked
 from scrawler.insight.last_settings import crawl_settings
-from scrawler.model.results import PageFlag
+from scrawler.model.results import AS_EXPECTED, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings, checked_folder
@@ -42,6 +42,7 @@ from scrawler.tuples.classes import dataclass
 
 RENDERED_TYPE = "text/html; charset=utf-8"  # of what a browser has made of a page
 _WINDOWS = (1 << 16, 1 << 20, 16 << 20)  # bytes before a page's record that are looked through for that, one by one
+_SHOWN = frozenset({*AS_EXPECTED, Result.REDIRECT, Result.TOO_LARGE})
 _RECORD_HEADS = 1 << 20  # bytes that the heads of a record may take beside its body
 
 
@@ -63,13 +64,30 @@ def asked_for(settings: Settings, url: str) -> Asked:
 def find_page(database: Database, settings: Settings, url: str) -> PageRow:
     """Return the newest row of a URL, spelt in any way that the crawl knows it by, that has a record.
 
+    Raises as `find_shown`.
+    """
+    return _archived(database, settings, url)[0]
+
+
+def find_shown(database: Database, settings: Settings, url: str) -> tuple[PageRow, PageRow]:
+    """Return the row of the newest visit that has brought a page, and the newest of all, both with a record.
+
+    A page that is gone, or whose server has errors now, is what it was. Of one that never came, both are the same.
+
     Raises SettingsError where it is no URL, NotCrawledError where it was not asked for, or was not archived.
     """
+    archived = _archived(database, settings, url)
+    shown = next((row for row in archived if row.result in _SHOWN), archived[0])
+    return shown, archived[0]
+
+
+def _archived(database: Database, settings: Settings, url: str) -> list[PageRow]:
+    """Return the rows of a URL that have a record, the newest first; there is one at least."""
     asked = asked_for(settings, url)
     rows = Traces(database).pages(asked.hashes)
-    for row in rows:
-        if row.warc_file:
-            return row
+    archived = [row for row in rows if row.warc_file]
+    if archived:
+        return archived
     if rows:
         raise NotCrawledError(
             f"{asked.shown} has no record in the archive: its result is {rows[0].result}; `scrawler why URL` says more"
@@ -89,6 +107,7 @@ class PageContent:
     most_decoded: int  # bytes to which a body may grow, as the settings say
     most_ratio: int
     rendered: bytes = b""  # the document that a browser made of it, in UTF-8; empty where it was in none
+    newest: PageRow | None = None  # the last visit, where that has brought no page any more
 
     @property
     def headers(self) -> Mapping[str, str]:

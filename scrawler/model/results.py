@@ -82,5 +82,5 @@ class PageFlag(IntFlag):
     MOVED = 16384  # a permanent redirect, which was none before, or led elsewhere
     CHANGE_LIST = 32768  # read as a change list of ResourceSync
     EARLIER = 65536  # its payload is in the archive of an earlier crawl (`dedup_from`)
-    FAILING = 131072  # 404 or 410, for the first time, of a page that was there before
+    FAILING = 131072  # an error, as 404 or 500, for the first time, of a page that was there before
     WAITING = 262144  # listed to be asked for again: its row stays until an answer comes that takes its place

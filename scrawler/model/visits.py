@@ -31,7 +31,7 @@ class ChangeKind(StrEnum):
     CHANGED = "changed"  # another body than before
     FAILING = "failing"  # 404 or 410, for the first time
     GONE = "gone"  # 404 or 410, for the second time in a row
-    BACK = "back"  # there again after it was gone
+    BACK = "back"  # there again after it was failing, or gone
     MOVED = "moved"  # a permanent redirect, which was none before, or led elsewhere
 
 

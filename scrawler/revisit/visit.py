@@ -141,12 +141,15 @@ def _kinds(before: UrlState | None, row: PageRow, in_round: bool, text_print: by
     kinds = []
     if fetched and before.result not in _THERE and not before.digest:  # nobody has seen it until now
         kinds.append(ChangeKind.NEW)
-    if before.missing >= 2 and before.digest and (fetched or row.result == Result.NOT_MODIFIED.value):
+    was_failing = before.result == Result.HTTP_ERROR.value and before.digest != b""
+    if was_failing and (fetched or row.result == Result.NOT_MODIFIED.value):
         kinds.append(ChangeKind.BACK)
     if brings_body(before, row) and before.digest and row.digest and not _is_same_body(before, row, text_print):
         kinds.append(ChangeKind.CHANGED)
-    if row.status in GONE and before.missing < 2 and before.digest:
-        kinds.append(ChangeKind.GONE if before.missing else ChangeKind.FAILING)
+    if row.status in GONE and before.missing == 1 and before.digest:
+        kinds.append(ChangeKind.GONE)
+    elif row.result == Result.HTTP_ERROR.value and before.digest and not was_failing:
+        kinds.append(ChangeKind.FAILING)
     if row.status in _PERMANENT and row.result == Result.REDIRECT.value and before.payload_url != row.detail:
         kinds.append(ChangeKind.MOVED)
     return kinds

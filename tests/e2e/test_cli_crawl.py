@@ -157,7 +157,7 @@ def test_a_run_that_finds_all_done_says_what_can_be_done(scrawler: Scrawler, see
     scrawler("import", "-", given="http://nowhere.invalid/")
     assert "are done" not in scrawler(*CRAWL).stderr
     said = scrawler(*CRAWL, "--machines", "2").stderr
-    assert "all 8 seeds are done" in said
+    assert "all 8 seeds have ended (completed: 7, no-address: 1), " in said
     assert "`--retry no-address` lets those go on that failed" in said
 
 

@@ -169,7 +169,7 @@ class Parties:
     @staticmethod
     def _natural_end(party: SeedContext) -> EndReason:
         is_endless = party.traps is not None and party.traps.endless != ""
-        return end_reason(party.counts, party.seed_result, party.verdicts[Verdict.DEPTH] > 0, is_endless)
+        return end_reason(party.in_round, party.seed_result, party.verdicts[Verdict.DEPTH] > 0, is_endless)
 
     def _ask_for_chunks(self, site: SiteContext, lane: Lane) -> None:
         position = lane.missing

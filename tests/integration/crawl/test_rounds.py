@@ -373,3 +373,36 @@ def test_of_several_visits_the_last_one_counts_for_broken_links_and_texts(crawl_
     assert {path: f"round {0 if path == '/breaks' else 1}" in text for path, text in texts.items()} == dict.fromkeys(
         ("/", "/mended", "/stays", "/breaks"), True
     )
+
+
+def test_a_round_in_which_all_is_broken_leaves_what_was_there(crawl: Crawl, serve: Serve) -> None:
+    """Its seed is not completed; pages are told as failing, and as back; their bodies are those that came last."""
+    site, is_broken = Site(), threading.Event()
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            broken = is_broken.is_set() and path_of(head) != "/robots.txt"
+            reply = page("sorry", status="500 Internal Server Error")
+            visit.send(reply if broken else site.answer(path_of(head), head))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    crawl.run()
+    ends = []
+    for broken in (True, False):
+        if broken:
+            is_broken.set()
+        else:
+            is_broken.clear()
+        again(crawl)
+        crawl.run(retries=0)
+        ends.append(crawl.seed(server.url()).end_reason)
+        with crawl.opened() as there:
+            content = there.content(server.url("/same"))
+            assert b"the same text for ever" in there.read(server.url("/same"))
+            assert content.page.status == 200
+            assert (content.newest is not None and content.newest.status == 500) is broken
+            assert there.page(server.url("/same")).status == (500 if broken else 200)
+    assert ends == [EndReason.HTTP_ERROR, EndReason.COMPLETED]
+    found = Counter((kind, visit) for kind, _path, visit in changes(crawl, server))
+    assert (found["failing", 1], found["back", 2]) == (6, 6)

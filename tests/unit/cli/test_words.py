@@ -106,6 +106,8 @@ def test_a_crawl_of_one_seed_is_told_of_as_one() -> None:
     assert what_next(SUMMARY).startswith("the only seed is done, ")
     assert what_next(replace(SUMMARY, seeds={"dead": 1})).startswith("the only seed has ended as dead, ")
     assert what_next(replace(SUMMARY, seeds={"completed": 2})).startswith("all 2 seeds are done, ")
+    mixed = replace(SUMMARY, seeds={"completed": 2, "dead": 198})
+    assert what_next(mixed).startswith("all 200 seeds have ended (dead: 198, completed: 2), ")
     alone = what_next(replace(SUMMARY, seeds={"private-address": 1}))
     assert alone.startswith("warning: the only seed is at a private address, ")
     assert "the same command again" in alone, "whoever typed `crawl URL` has no database here for another one"

@@ -115,6 +115,16 @@ def test_a_page_is_gone_when_it_is_missing_for_the_second_time_in_a_row() -> Non
     back = visit(third.state, row(4))
     kinds = [[change.kind for change in one.changes] for one in (second, third, back)]
     assert kinds == [["gone"], [], ["back"]]
+    assert [change.kind for change in visit(first.state, row(2)).changes] == ["back"]
+
+
+def test_a_page_with_an_error_is_failing_until_it_is_back() -> None:
+    error = {"status": 500, "result": Result.HTTP_ERROR.value, "digest": b""}
+    state = visit(None, row(0)).state
+    first = visit(state, row(1, **error))
+    second = visit(first.state, row(2, **error))
+    back = visit(second.state, row(3))
+    assert [[change.kind for change in one.changes] for one in (first, second, back)] == [["failing"], [], ["back"]]
 
 
 def test_a_body_that_is_packed_otherwise_each_time_has_not_changed() -> None:
