@@ -170,3 +170,33 @@ def test_who_waits_for_a_place_is_let_go_of_at_a_stop(crawl: Crawl, serve: Serve
     is_first = False
     run_whole(crawl, **ONE_PLACE)
     assert crawl.fetched() == set(urls)
+
+
+def test_openings_that_come_to_need_more_places_than_there_are_wait_for_them(crawl: Crawl, serve: Serve) -> None:
+    """All openings before came to nothing; of ten places for them none does."""
+    opened = threading.Event()
+    paths = [f"/{number}" for number in range(5)]
+    answers = by_path({path: page(f"page {path}", links=paths) for path in ("/", *paths)})
+
+    def script(visit: Visit) -> None:
+        opened.wait(HANGS)
+        answers(visit)
+
+    homes = [serve(script).url() for _ in range(12)]
+    crawl.add(homes)
+    openings, real = [], []
+
+    def look(machine: Machine) -> None:
+        [collector] = machine.crew.collectors
+        openings.append(sum(site.is_opening for site in collector.sites.values()))
+        real.append(len(collector.sites) - openings[-1])
+        if openings[-1] == 10:
+            opened.set()
+        if not opened.is_set():
+            collector.places.room.needed = 0.0
+            machine.distribution.seeds_changed()
+
+    settings = crawl.settings(threads=1, seeds_per_thread=2, per_ip=100, robots=False, delay=0.01, delay_factor=0)
+    assert watch(settings, look).ended
+    assert (max(openings), max(real)) == (10, 2)
+    assert crawl.fetched() == {f"{home[:-1]}{path}" for home in homes for path in ("/", *paths)}
