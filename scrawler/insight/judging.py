@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from scrawler.assembly.parts import make_filters, product_token
 from scrawler.assembly.urls import url_limits
-from scrawler.core.traps.traps import pattern_of
+from scrawler.core.traps.patterns import pattern_of
 from scrawler.errors import SettingsError
 from scrawler.fetch.robots import RobotsRules
 from scrawler.insight.answer import REFUSED, Fact, utc

@@ -24,7 +24,8 @@ from scrawler.core.party.relations import canonical_url, redirect_target
 from scrawler.core.party.replacing import takes_place
 from scrawler.core.party.sitemaps import list_named, list_next_usual, list_sitemaps
 from scrawler.core.rules import CrawlRules, retry_pause_ms
-from scrawler.core.traps.traps import LinkClass, PartyTraps
+from scrawler.core.traps.alike import LinkClass
+from scrawler.core.traps.traps import PartyTraps
 from scrawler.extract.links import PageLinks
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response

@@ -16,7 +16,8 @@ from scrawler.core.party.site import SiteContext, UnsureLink
 from scrawler.core.party.sitemaps import SITEMAP_DEPTH
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter, SeenFullError
-from scrawler.core.traps.traps import LinkClass, PartyTraps
+from scrawler.core.traps.alike import LinkClass
+from scrawler.core.traps.traps import PartyTraps
 from scrawler.extract.links import LinkMark, PageLinks
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import PUSHED

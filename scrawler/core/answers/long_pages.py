@@ -12,7 +12,7 @@ from dataclasses import field
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.reading import Reading
 from scrawler.core.party.flights import PageFlight
-from scrawler.core.traps.traps import LinkClass
+from scrawler.core.traps.alike import LinkClass
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result

@@ -38,7 +38,7 @@ class Source:
     root: bytes = b""  # the page with which these generations began
     names_all: bool = False  # whether it is a list of the site's owner
     lists: tuple[str, ...] = ()  # kinds of which it names so many that it is a list of them
-    some: tuple[str, ...] = ()  # kinds of which it names several
+    some: tuple[str, ...] = ()  # kinds of which it names several, if it has a pattern, as pages of a list have
     waits: bool = False  # whether what it leads to has still to show what the page is worth
     judged: bool = False  # whether some of that has shown it to be worth nothing
     dull: int = 0  # pages to which it led that had nothing new to say, and led on
@@ -65,10 +65,11 @@ class Source:
 
     def note_new(self, urls: Sequence[str]) -> None:
         """Note which URLs it was the first to name."""
-        if len(urls) >= SOME:
+        if len(urls) >= (SOME if self.group else LIST):
             counts = Counter(map(kind_of, urls))
             self.lists += tuple(group for group, count in counts.items() if count >= LIST)
-            self.some += tuple(group for group, count in counts.items() if SOME <= count < LIST)
+            if self.group:
+                self.some += tuple(group for group, count in counts.items() if SOME <= count < LIST)
 
 
 class Sources:

@@ -21,7 +21,7 @@ _FACETS = ("red", "green", "small", "large", "cheap", "new", "sale", "wool", "si
 _HOSTS = 1_500  # names of a domain that has any name: more than a crawl may need
 _LAST_YEAR = 9999
 _CHAIN = 550  # pages that a chain may cost whose pages differ: a year of days is shorter, and is no trap
-_LINE = 1_100  # pages that a line may cost which has neither few new words nor many
+_LINE = 1_500  # pages that a line may cost which has neither few new words nor many
 
 
 def _beside(

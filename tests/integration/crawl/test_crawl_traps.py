@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.core.traps.traps import pattern_of
+from scrawler.core.traps.patterns import pattern_of
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow, PatternRow
 from scrawler.model.seeds import EndReason

@@ -13,7 +13,8 @@ from scrawler.core.answers.long_pages import MANY_LINKS, LongPage
 from scrawler.core.collecting.collector import UrlCollector
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.machine.machine import Machine
-from scrawler.core.traps.traps import LinkClass, PartyTraps
+from scrawler.core.traps.alike import LinkClass
+from scrawler.core.traps.traps import PartyTraps
 from scrawler.errors import PluginError
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.model.deltas import SiteDelta

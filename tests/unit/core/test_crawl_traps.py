@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.core.traps.traps import PartyTraps, pattern_of
+from scrawler.core.traps.patterns import pattern_of
+from scrawler.core.traps.traps import PartyTraps
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import PageLinks
 from scrawler.model.rows import PatternRow
@@ -185,7 +186,7 @@ def test_memory_is_bounded_and_caps_survive_it() -> None:
     assert traps.refusal("http://h/trap?n=100")
     assert len(traps._yields) <= 1_000
     assert len(traps._classes) <= 512
-    assert len(traps._memories) <= 32
+    assert len(traps._texts) <= 32
 
 
 def crawl(
