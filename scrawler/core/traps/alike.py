@@ -64,7 +64,9 @@ class LinkClasses:
 
     def get(self, links: int | None) -> LinkClass | None:
         """Return the pages that have the links with a hash, if there are several."""
-        return self._classes.get(links) if links is not None else None
+        if links is None or not self._classes:
+            return None
+        return self._classes.get(links)
 
     def known(self, page: FetchedPage) -> LinkClass | None:
         """Return the pages that have the links of a page; an object is made of them with the second one."""

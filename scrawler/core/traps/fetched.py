@@ -18,20 +18,18 @@ class FetchedPage(NamedTuple):
     url: str
     hrefs: Sequence[str]
     patterns: Patterns
+    group: str  # its kind: all queries of its path, or its own pattern; empty: nothing in it was folded
     links: int | None  # a hash of them as written; None: it has none
 
-    @property
-    def group(self) -> str:
-        """Its kind: all queries of its path, or its own pattern; empty: nothing in it was folded."""
-        return self.patterns.queries or self.patterns.own
 
-
-NO_PAGE: Final = FetchedPage("", (), Patterns("", ""), None)
+NO_PAGE: Final = FetchedPage("", (), Patterns("", ""), "", None)
 
 
 def fetched_page(url: str, hrefs: Sequence[str]) -> FetchedPage:
     """Read what is to be known of a page."""
-    return FetchedPage(url, hrefs, patterns_of(url), _hash_of(hrefs) if hrefs else None)
+    patterns = patterns_of(url)
+    links = _hash_of(hrefs) if hrefs else None
+    return FetchedPage(url, hrefs, patterns, patterns.queries or patterns.own, links)
 
 
 def _hash_of(hrefs: Sequence[str]) -> int:

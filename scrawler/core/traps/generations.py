@@ -34,7 +34,9 @@ class Generations:
     __slots__ = ("_endless", "_sources", "_tally", "_yields", "line", "names")
 
     def __init__(self, tally: Tally, yields: PatternYields, sources: Sources) -> None:
-        self._tally, self._yields, self._sources = tally, yields, sources
+        self._tally = tally
+        self._yields = yields
+        self._sources = sources
         self.names = Yield(NAMES, url_hash(NAMES), tally.rules.trap_pages)
         self.line = Line()
         self._endless: dict[bytes, Yield] = {}  # by the page with which a line without an end began
@@ -88,8 +90,6 @@ class Generations:
 
     def may_be_of_line(self, page: Source, source: Source) -> bool:
         """Tell whether a page that `source` led to may be one of a line."""
-        if not (source.open or self.line.next or page.says is not Says.NEW):
-            return False
         if page.url == self.line.next:
             return True
         if not self.line.may_begin(self._tally.pages):

@@ -58,18 +58,18 @@ class PatternYields:
 
     def holds(self, source: Source, group: str) -> bool:
         """Tell whether a page is a list of a kind to its end, as far as it goes if it is made up itself."""
-        return source.names(group) or (source.may_list(group) and self._lends(group))
-
-    def _lends(self, group: str) -> bool:
+        if source.names(group):
+            return True
+        if not source.may_list(group):
+            return False
         found = self._yields.get(group)
         return found is None or found.lends
 
     def count(self, of: Patterns, exact: bool, near: bool) -> None:
-        """Count a fetched page, whatever follows of it."""
-        if of.own:
-            self._yield(of.own).count(exact, near)
-            if of.queries:
-                self._yield(of.queries).count(exact, near)
+        """Count a fetched page whose URL has a pattern, whatever follows of it."""
+        self._yield(of.own).count(exact, near)
+        if of.queries:
+            self._yield(of.queries).count(exact, near)
 
     def lend(self, page: Source, exact: bool) -> None:
         """Count a page that a made-up list names."""

@@ -31,6 +31,7 @@ class Source:
     says: Says = Says.NEW
     found: bool = True  # whether a page led to it; none did to the seed's own
     from_list: bool = False  # whether a list named it
+    on_credit: bool = False  # whether that list may be made up
     grown: bool = False  # whether it is of the kind of the page that led to it, or was made by such a page
     nothing: int = 0  # generations of pages that said nothing new, up to this one
     open: int = 0  # generations of pages that led to new URLs alone, up to this one
@@ -57,10 +58,12 @@ class Source:
         """Whether URLs of a kind on this page are finite."""
         if self.names_all:
             return True
-        return group in self.lists and (group != self.group or not group) and not self.makes
+        return bool(self.lists) and group in self.lists and (group != self.group or not group) and not self.makes
 
     def may_list(self, group: str) -> bool:
         """Whether the page may be a list of a kind with a pattern: a short one, or one that is made up."""
+        if not (self.lists or self.some):
+            return False
         return group not in ("", self.group) and (group in self.lists or group in self.some)
 
     def note_new(self, urls: Sequence[str]) -> None:

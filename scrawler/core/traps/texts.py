@@ -45,7 +45,10 @@ class Texts:
     )
 
     def __init__(self, tally: Tally, yields: PatternYields, classes: LinkClasses, generations: Generations) -> None:
-        self._tally, self._yields, self._classes, self._generations = tally, yields, classes, generations
+        self._tally = tally
+        self._yields = yields
+        self._classes = classes
+        self._generations = generations
         self._memories: dict[object, TextMemory] = {}  # the one that was asked last stands last
         self._of_names: TextMemory | None = None  # pages whose URLs have no pattern
         self._read_last = 0  # after how many pages the last one of those was read
@@ -88,7 +91,7 @@ class Texts:
 
     def compare(self, of: FetchedPage, text: Fingerprint | None, exact: bool, page: bytes) -> Likeness:
         """Return whether a page is a near copy, and what it says."""
-        if text is None and not of.patterns.own and self._classes.get(of.links) is None:
+        if text is None and not of.group and self._classes.get(of.links) is None:
             return _NOT_COMPARED
         if self._tally.rules.near_duplicates == "off":
             return _NOT_COMPARED
@@ -111,11 +114,10 @@ class Texts:
 
     def _group(self, of: FetchedPage) -> str | LinkClass | None:
         """Return the group of pages among which a page's text is compared; None: there are too few of them."""
-        if of.patterns.own:
-            group = of.patterns.queries or of.patterns.own
-            whole = self._yields.get(group)
+        if of.group:
+            whole = self._yields.get(of.group)
             if whole is not None and whole.fetched >= _DOUBT:
-                return group
+                return of.group
         same_links = self._classes.get(of.links)
         if same_links is not None and same_links.pages >= _DOUBT:
             return same_links

@@ -141,7 +141,8 @@ class PartyTraps:
         """
         if self._unsettled:
             self._settle()
-        of, tally = self._of(url, hrefs), self._tally
+        of = self._of(url, hrefs)
+        tally = self._tally
         like = self._texts.compare(of, text, exact, page)
         says = Says.NOTHING if exact else like.says
         tally.pages += 1
@@ -150,8 +151,11 @@ class PartyTraps:
             self._generations.line.look(tally.pages)
         source = self._parent = self._sources.get(referrer) if referrer else None
         made = self._page = self._source_of(of, key, source, says, bool(referrer))
-        made.few, made.differs = like.few, like.differs
-        self.picking = source is not None and made.found and self._generations.may_be_of_line(made, source)
+        made.few = like.few
+        made.differs = like.differs
+        self.picking = False
+        if source is not None and (source.open or says is not Says.NEW or self._generations.line.next):
+            self.picking = made.found and self._generations.may_be_of_line(made, source)
         self._note_kind(made, source, of, exact)
         same_links = self._classes.count(of, exact, says)
         self._last = NO_PAGE  # its links are let go of
@@ -163,22 +167,26 @@ class PartyTraps:
         made = Source(key, of.url, of.patterns.own, group, says, found)
         before = self._sources.get(key) if self._has_early else None
         if before is not None and before.key == key:  # some of its links were listed before it was counted
-            made.lists, made.some = before.lists, before.some
+            made.lists = before.lists
+            made.some = before.some
         if source is not None:
-            names = bool(source.lists or source.some) and self._yields.holds(source, group)
-            made.from_list = source.names_all or names
-            made.grown = not made.from_list and ((group != "" and group == source.group) or source.makes)
+            made.from_list = source.names(group)
+            if not made.from_list:
+                made.on_credit = made.from_list = self._yields.holds(source, group)
+            if not made.from_list:
+                made.grown = (group != "" and group == source.group) or source.makes
         return made
 
     def _note_kind(self, page: Source, source: Source | None, of: FetchedPage, exact: bool) -> None:
         """Count a page for its pattern, and for what led to it."""
-        self._yields.count(of.patterns, exact, page.says is Says.NOTHING)
+        if page.own:
+            self._yields.count(of.patterns, exact, page.says is Says.NOTHING)
         if source is not None:
             if source.waits and source.group != page.group:
                 self._yields.judge(source, page.says)
             if page.says is Says.NEW:
                 self._generations.note_new(source, page.own)
-            if page.from_list and not source.names(page.group):
+            if page.on_credit:
                 self._yields.lend(page, exact)
         if not page.own or page.from_list:
             return
