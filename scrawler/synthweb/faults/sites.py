@@ -96,7 +96,7 @@ async def _away_for_years(visit: Visit) -> None:
 
 async def _dies(visit: Visit) -> None:
     """Good at first; then every connection is reset."""
-    if visit.path == "/":
+    if visit.path == "/" and visit.number == 1:
         await visit.send(reply(page("dies", *(f"/{number}" for number in range(1, 60)))))
     else:
         visit.writer.transport.abort()
