@@ -23,9 +23,9 @@ _MEMORIES: Final = 32  # groups of pages whose texts a party remembers
 _TEXTS: Final = 4_096  # of its pages whose words it remembers, in mode "all"
 _NAMES_FROM: Final = 20  # pages of a party from which those are read whose URLs have no pattern
 _READ_A_PAGE: Final = 128  # bytes of each that are read then: of large pages ever fewer are, all of very small ones
+_READ_FIRST: Final = 65_536  # ... and of the first ones together
 _READ_IN_DOUBT: Final = 4_096  # ... while the last ones leave doubt
 _DOUBTED: Final = 8  # so many that say something new end the doubt
-_FIRST: Final = 2  # ... and so many of the first ones
 _NOT_COMPARED: Final = Likeness(near=False, says=Says.NEW, few=False)
 
 
@@ -33,6 +33,7 @@ class Texts:
     """The texts of one party's pages; guarded by the machine's turn, except `read`."""
 
     __slots__ = (
+        "_bytes_read",
         "_classes",
         "_doubted",
         "_generations",
@@ -52,7 +53,8 @@ class Texts:
         self._memories: dict[object, TextMemory] = {}  # the one that was asked last stands last
         self._of_names: TextMemory | None = None  # pages whose URLs have no pattern
         self._read_last = 0  # after how many pages the last one of those was read
-        self._doubted = _FIRST  # how many of those have to say something new before most are not read
+        self._bytes_read = 0  # bytes of those that were read without doubt
+        self._doubted = 0  # how many of those have to say something new before most are not read
         self._met: dict[int, None] | None = None  # digests of texts, in mode "all" alone
 
     def __len__(self) -> int:
@@ -84,10 +86,11 @@ class Texts:
             return True
         if not links.hrefs:
             return False
-        unread = self._tally.pages - self._read_last
         if self._doubted:
+            unread = self._tally.pages - self._read_last
             return len(links.page) <= _READ_IN_DOUBT * unread or self._tally.is_barren(self._generations.names)
-        return len(links.page) <= _READ_A_PAGE * unread or self._of_names is None
+        allowed = _READ_FIRST + _READ_A_PAGE * self._tally.pages
+        return self._bytes_read + len(links.page) <= allowed or self._of_names is None
 
     def compare(self, of: FetchedPage, text: Fingerprint | None, exact: bool, page: bytes) -> Likeness:
         """Return whether a page is a near copy, and what it says."""
@@ -103,6 +106,8 @@ class Texts:
             if memory is not None:
                 like = memory.compare(of.url, text, page, of.hrefs)
                 if group is NAMES:
+                    if not self._doubted:
+                        self._bytes_read += len(page)
                     self._read_last = self._tally.pages
                     self._doubted = max(0, self._doubted - 1) if like.says is Says.NEW else _DOUBTED
             if self._tally.rules.near_duplicates == "all" and self._met_anywhere(text.digest):
