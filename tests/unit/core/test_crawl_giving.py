@@ -96,6 +96,13 @@ def test_the_largest_sites_go_that_do_not_have_too_many_urls() -> None:
     assert crew.urls_left() == (7_401, True)
 
 
+def test_half_of_the_sites_go_to_a_machine_that_has_none() -> None:
+    """The three largest have a few URLs more than half of all."""
+    sites = [_Site(urls_left=urls) for urls in (246, 246, 246, 245, 244, 243)]
+    _crew(sites).give_urls(735)
+    assert sum(_going(sites)) == 3
+
+
 def test_one_site_stays_whatever_it_has() -> None:
     sites = [_Site(urls_left=10), _Site(urls_left=10)]
     _crew(sites).give_urls(1_000)
