@@ -76,6 +76,8 @@ class Governor:
                 refusals.believe()
             site.refusing = None
             self._serves(site, origin)
+            if site.held and shuts_door(site.held[-1]):
+                site.health.failures[origin.host] = SHORT_ROW  # the row goes on: all else may be gone
             self._release(site)
             return
         if site.refusing is None:
@@ -129,7 +131,7 @@ class Governor:
         """Hold an answer, or list its URL again, if it may be that the site refuses; return whether it passes."""
         site = flight.site
         shut = shuts_door(response)
-        if shut and site.refusing is None and site.health.failures.get(flight.origin.host, 0) < SHORT_ROW:
+        if shut and site.refusing is None and site.health.failures.get(flight.origin.host, 0) != SHORT_ROW:
             return True
         if site.refusing is None and not shut and refusals.is_believed():
             return True
