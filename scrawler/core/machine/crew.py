@@ -153,7 +153,7 @@ class Crew:
     def give_urls(self, number: int) -> None:
         """Let go of sites that have so many URLs left, when they are inactive: of the largest for which that is enough.
 
-        A few more may go with them: of six sites that are nearly of one size, the three largest. One site stays at least.
+        A few more may go with them: of six sites nearly of one size, the three largest. One site stays at least.
         """
         number += int(number * _MORE)
         with self.turn:
