@@ -77,7 +77,7 @@ ENDS = {
 PROMISED = {
     "scrawler import seeds.txt": r"2 seeds read: ",
     "scrawler status": r"seeds done \(completed\) +\d",
-    "scrawler seeds choose --top": r"chosen",
+    "scrawler seeds choose --top": r"^1 +https://",
     "scrawler cat https://example.org/page --headers": r"HTTP/1.1 200",
     "scrawler cat https://example.org/page --raw": r"^WARC/1\.1",
     "scrawler cat https://example.org/page --text": r"This is /page of example\.org\.",
