@@ -122,8 +122,8 @@ def report(rows: Sequence[Row], seconds: float) -> Report:
                   [Line("pages beyond", list(range(1, len(beyond) + 1)), beyond)])  # fmt: skip
     notes = [
         f"{kinds['honest']} honest sites and {kinds['endless']} endless ones in one crawl, which took {seconds:.0f} s."
-        " A site may cost 300 pages beyond its real ones; of chains whose pages differ 550, and of text that is new in"
-        " part 1,500. What nothing ends is cut off after twice as many.",
+        " A site may cost 300 pages beyond its real ones; of text that is new in part 1,500. What nothing ends is cut"
+        " off after twice as many.",
         "A real page is one with content of its own; of a shop that are its products, of a calendar its events. Choices"
         " of filters, editors, and copies that are not translated count as beyond.",
     ]

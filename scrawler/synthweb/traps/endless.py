@@ -20,7 +20,6 @@ _LANGUAGES = ("de", "fr", "it", "es")
 _FACETS = ("red", "green", "small", "large", "cheap", "new", "sale", "wool", "silk", "left", "right", "used")
 _HOSTS = 1_500  # names of a domain that has any name: more than a crawl may need
 _LAST_YEAR = 9999
-_CHAIN = 550  # pages that a chain may cost whose pages differ: a year of days is shorter, and is no trap
 _LINE = 1_500  # pages that a line may cost which has neither few new words nor many
 
 
@@ -344,7 +343,7 @@ ENDLESS_SITES: tuple[TrapSite, ...] = (
     _beside("search", "results that lead to further searches", "/search?q=a", _search),
     _beside("counter", "a number in the path", "/visit/1", _counted("/visit/", lambda number: _SENTENCE)),
     _beside("counter-text", "a number in the text, names in the path", "/hall/start", _maze("/hall/", _visitors, 3)),
-    _beside("readings", "numbers of a sensor for ever", "/reading/1", _counted("/reading/", _readings), beyond=_CHAIN),
+    _beside("readings", "numbers of a sensor for ever", "/reading/1", _counted("/reading/", _readings)),
     _beside("nested-url", "an address in an address", "/go?url=%2F", _nested),
     _beside("languages", "a language before a language", "/de/about", _languages),
     _beside("back", "links that say where the visitor came from", (), _back, _ARTICLES),

@@ -409,7 +409,7 @@ HONEST_SITES: tuple[TrapSite, ...] = (
     _law(),
     _chain(),
     _catalogue(),
-    _days("weather", "a year of days, in a few words and numbers", 366, _weather),
+    _days("weather", "days since spring, in a few words and numbers", 280, _weather),
     _days("votes", "three numbers a page, all of which were there before", 200, _votes),
     _days("two-words", "two words a page, of sixty", 200, _two_words),
     _alike("alike", "items that differ in their URL, twelve on each page of a list", 12, lambda number: "9.99 euro"),
