@@ -36,6 +36,7 @@ from scrawler.core.party.depth import Lane
 from scrawler.core.party.entries import decode_urls
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import LayeredSeen
+from scrawler.core.traps.traps import PartyTraps
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
@@ -68,6 +69,7 @@ ONE_STEP = (
     Lane.append, Lane.finish,
     Visits._refuse, Visits._page_request, Visits._start, Checks.met, Origins.robots_request, Origins.obeys, Lane.take,
     visits._flight, aliases._let_wait, Slot.enter, Slot.leave, SiteContext.begin_fetching, SiteContext.end_fetching,
+    vars(PartyTraps)["capping"].fget,
 )  # fmt: skip
 
 
