@@ -105,6 +105,12 @@ class UrlCollector:
         return 0 if self._retired or self.places.back else self.places.free
 
     @property
+    def waiting(self) -> SiteContext | None:
+        """The first site that waits for a place, if it may go to another collector now."""
+        site = self.places.first_back
+        return site if site is not None and site.inactive and not site.going else None
+
+    @property
     def sites(self) -> dict[int, SiteContext]:
         """The sites that have places, by id."""
         return self.places.sites
@@ -453,6 +459,7 @@ class UrlCollector:
         soon = self.places.room.soon if self._downloader.at_once else inf
         if site.comes_back:
             self.places.comes_back(site)
+            self._ports.seeds_changed()  # another collector may have room
         elif only_waits(site, at, now, soon):
             if self.places.give_up(site):
                 self._ports.seeds_changed()

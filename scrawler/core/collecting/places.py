@@ -146,12 +146,15 @@ class Places:
         self.back[site.id] = site
         site.comes_back = True
 
+    @property
+    def first_back(self) -> SiteContext | None:
+        """The site that has waited for a place for longest, if there is one."""
+        return next(iter(self.back.values())) if self.back else None
+
     def let_back(self) -> SiteContext | None:
         """Give the first site that has come back its place, and return it; None if there is none, or no place."""
-        if not self.back:
-            return None
-        site = next(iter(self.back.values()))
-        if self.free < min(max(1, site.count), self._rules.capacity):
+        site = self.first_back
+        if site is None or self.free < min(max(1, site.count), self._rules.capacity):
             return None
         self.remove(site)
         self.add(site)

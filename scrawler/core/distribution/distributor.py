@@ -67,6 +67,10 @@ class Collecting(Protocol[S]):
     def room(self) -> int:
         """Seeds that may still be given to it."""
 
+    @property
+    def waiting(self) -> S | None:
+        """The first inactive site of those that wait for a place there; None: there is none."""
+
     def take_in(self, site: S) -> None:
         """Receive a site, from the queue or from another collector."""
 
@@ -202,7 +206,7 @@ class SeedDealer(Generic[S]):
 
     def step(self) -> bool:
         """Deal or move one site; returns whether there was one, and perhaps is another one."""
-        return self._deal() or self._rebalance()
+        return self._let_in() or self._deal() or self._rebalance()
 
     def site_inactive(self, collector: Collecting[S]) -> None:
         """Make the moves that have waited for that."""
@@ -213,6 +217,20 @@ class SeedDealer(Generic[S]):
     def wants_site(self, collector: Collecting[S]) -> bool:
         """Whether a move waits for a site of this collector."""
         return collector in self._short_of
+
+    def _let_in(self) -> bool:
+        """Move a site that waits for a place to a collector that has room; returns whether it did."""
+        for source in self._collectors:
+            site = source.waiting
+            if site is None:
+                continue
+            for target in self._collectors:
+                if target.room >= max(1, site.count):
+                    source.give_away(site)
+                    target.take_in(site)
+                    self.moves += 1
+                    return True
+        return False
 
     def _deal(self) -> bool:
         """Give the next site to the next collector in turn that has room; returns whether it did."""

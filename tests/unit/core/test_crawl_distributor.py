@@ -23,6 +23,7 @@ class Shelf:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.sites: dict[int, SiteContext] = {}
+        self.back: list[SiteContext] = []  # that wait for a place
         self.woken = 0
 
     @property
@@ -31,15 +32,22 @@ class Shelf:
 
     @property
     def room(self) -> int:
-        return self.capacity - self.held
+        return 0 if self.back else self.capacity - self.held
 
     def take_in(self, site: SiteContext) -> None:
         self.sites[site.id] = site
         while site.set_aside and self.room > 0:
             site.parties.append(site.set_aside.pop(0))
 
+    @property
+    def waiting(self) -> SiteContext | None:
+        return self.back[0] if self.back else None
+
     def give_away(self, site: SiteContext) -> None:
-        del self.sites[site.id]
+        if site in self.back:
+            self.back.remove(site)
+        else:
+            del self.sites[site.id]
 
     def wake(self) -> None:
         self.woken += 1
@@ -102,6 +110,20 @@ def test_a_site_moves_with_all_its_seeds_and_only_if_that_helps() -> None:
     desk.shelves[0].take_in(site(1, seeds=3))
     assert desk.settle() == [3, 4]
     assert [list(shelf.sites) for shelf in desk.shelves] == [[1], [0]]
+
+
+def test_a_site_that_waits_for_a_place_goes_where_there_is_one_and_before_those_of_the_queue() -> None:
+    desk = Desk(2, capacity=2)
+    full, other = desk.shelves
+    for number in range(2):
+        full.take_in(site(number))
+    other.take_in(site(2))
+    full.back += [site(3), site(4)]
+    desk.put(site(5))
+    assert desk.settle() == [2, 2]
+    assert list(other.sites) == [2, 3]
+    assert [one.id for one in full.back] == [4]
+    assert len(desk.queue) == 1
 
 
 def test_an_active_site_does_not_move() -> None:
