@@ -13,7 +13,7 @@ from scrawler.tuples.classes import NamedTuple
 from scrawler.tuples.quick import quick
 from scrawler.urls.scope import origin
 
-_FOLDS: Final = re.compile(r"[0-9;?]")  # a URL without any of these is its own pattern
+_FOLDS: Final = re.compile(r"[0-9;?]")  # a URL without any of these behind its origin is its own pattern
 _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 _TOKEN: Final = re.compile(rf"%[0-9A-Fa-f]{{2}}|(?<![0-9A-Za-z]){_UUID}(?![0-9A-Za-z])|[0-9A-Za-z]+")
 _DIGITS = re.compile(r"[0-9]+")
@@ -37,14 +37,15 @@ _NONE: Final = Patterns("", "")
 _ZEROS: Final = bytes.maketrans(b"123456789", b"0" * 9)
 _ROOT_FROM: Final = 8  # where the host of an https URL begins
 _MOST_KNOWN: Final = 1_024
-_known: dict[bytes, Patterns] = {}  # those of URLs that were asked lately, with zeros for digits
+_known: dict[tuple[str, bytes], Patterns] = {}  # those of URLs that were asked lately, with zeros for digits
 
 
 def patterns_of(url: str) -> Patterns:
     """Return the patterns of a normalised URL."""
-    if _FOLDS.search(url) is None:
+    path = url.find("/", _ROOT_FROM)
+    if path < 0 or _FOLDS.search(url, path) is None:  # a host may be an address
         return _NONE
-    shape = _shape(url)
+    shape = _shape(url, path)
     found = _known.get(shape)
     if found is None:
         found = _read(url)
@@ -54,13 +55,12 @@ def patterns_of(url: str) -> Patterns:
     return found
 
 
-def _shape(url: str) -> bytes:
-    """Return a URL with zeros for the digits after its origin, as of these only their places matter."""
-    shape = url.encode("utf-8", "surrogatepass")
-    if b"%" in shape:  # the digits of an escape are no number
-        return shape
-    begin = shape.find(b"/", _ROOT_FROM)
-    return shape[:begin] + shape[begin:].translate(_ZEROS) if begin > 0 else shape
+def _shape(url: str, path: int) -> tuple[str, bytes]:
+    """Return a URL with zeros for the digits of its path and query, as of these only their places matter."""
+    behind = url[path:].encode("utf-8", "surrogatepass")
+    if b"%" not in behind:  # the digits of an escape are no number
+        behind = behind.translate(_ZEROS)
+    return url[:path], behind
 
 
 def _read(url: str) -> Patterns:
