@@ -374,6 +374,8 @@ def _note(
     exact = bool(row.revisit) and not row.flags & PageFlag.EARLIER if is_copy is None else is_copy
     hrefs, page = ((), b"") if links is None else (links.hrefs, links.page)
     noted = traps.note(row.url, exact, hrefs, text, page, row.url_hash, referrer)
+    if links is not None:
+        links.page = b""  # long pages are listed in parts, and their links are kept until then
     if text is not None:
         flags = row.flags | PageFlag.NEAR_DUPLICATE if noted.near else row.flags
         row = row._replace(simhash=text.simhash, flags=flags)

@@ -168,7 +168,8 @@ class PagePipeline:
         if found is not None:
             if read_text is not None:
                 found.fingerprint = read_text(found)
-            found.page = b""  # nobody asks for it any more
+            if found.fingerprint is None or not found.fingerprint.words:
+                found.page = b""  # nobody asks for it any more, but whoever compares its words
         return found if "refresh" not in response.headers else _refreshed(response, found)
 
     def print_of(self, response: Response, media_type: str, of_text: bool) -> bytes:
