@@ -25,8 +25,8 @@ _SERVERS = 10_000  # servers whose protocols are remembered
 _PROXY_KNOWN = 60  # seconds for which the address of a proxy is remembered
 _RECEIVE_BUFFER = 64 * 1024  # bytes that the kernel is asked for at once; libcurl hands them on in pieces of 16 KB
 
-# What libcurl says where an answer does not begin as one.
 _LENGTHS = "different values of Content-Length"
+# What libcurl says where an answer does not begin as one.
 _NO_HEAD = (pycurl.E_FTP_WEIRD_SERVER_REPLY, pycurl.E_UNSUPPORTED_PROTOCOL)
 
 # The symbolic names of libcurl's codes above 91, and of some options, are missing in pycurl.
