@@ -103,17 +103,25 @@ def test_tries_and_pauses_are_counted_on_while_a_site_has_no_place(crawl: Crawl,
     assert seed.elapsed_ms >= 5_500, "it was tried again after the pause"
 
 
-@pytest.mark.parametrize("per_ip", [100, 2], ids=["apart", "in line"])
-def test_those_that_answer_after_all_go_on_as_there_are_places(crawl: Crawl, serve: Serve, per_ip: int) -> None:
-    """All hosts hang until all sites wait without a place; then they answer together, to two seeds each."""
-    opened = threading.Event()
-    paths = [f"/{number}" for number in range(5)]
-    answers = by_path({path: page(f"page {path}", links=paths) for path in ("/", *paths)})
+PATHS = ["/", *(f"/{number}" for number in range(5))]
+
+
+def answers_when(opened: threading.Event) -> Script:
+    """A host that hangs until then, and has six pages."""
+    answers = by_path({path: page(f"page {path}", links=PATHS[1:]) for path in PATHS})
 
     def script(visit: Visit) -> None:
         opened.wait(HANGS)
         answers(visit)
 
+    return script
+
+
+@pytest.mark.parametrize("per_ip", [100, 2], ids=["apart", "in line"])
+def test_those_that_answer_after_all_go_on_as_there_are_places(crawl: Crawl, serve: Serve, per_ip: int) -> None:
+    """All hosts hang until all sites wait without a place; then they answer together, to two seeds each."""
+    opened = threading.Event()
+    script = answers_when(opened)
     homes = [serve(script).url() for _ in range(6)]
     crawl.add([*homes, *(f"{home}0" for home in homes)])
     held, returning = [], []
@@ -131,7 +139,7 @@ def test_those_that_answer_after_all_go_on_as_there_are_places(crawl: Crawl, ser
     assert watched.ended
     assert max(held) == 3
     assert max(returning) > 0
-    assert crawl.fetched() == {f"{home[:-1]}{path}" for home in homes for path in ("/", *paths)}
+    assert crawl.fetched() == {f"{home[:-1]}{path}" for home in homes for path in PATHS}
     crawl.check()
 
 
@@ -175,13 +183,7 @@ def test_who_waits_for_a_place_is_let_go_of_at_a_stop(crawl: Crawl, serve: Serve
 def test_openings_that_come_to_need_more_places_than_there_are_wait_for_them(crawl: Crawl, serve: Serve) -> None:
     """All openings before came to nothing; of ten places for them none does."""
     opened = threading.Event()
-    paths = [f"/{number}" for number in range(5)]
-    answers = by_path({path: page(f"page {path}", links=paths) for path in ("/", *paths)})
-
-    def script(visit: Visit) -> None:
-        opened.wait(HANGS)
-        answers(visit)
-
+    script = answers_when(opened)
     homes = [serve(script).url() for _ in range(12)]
     crawl.add(homes)
     openings, real = [], []
@@ -199,4 +201,4 @@ def test_openings_that_come_to_need_more_places_than_there_are_wait_for_them(cra
     settings = crawl.settings(threads=1, seeds_per_thread=2, per_ip=100, robots=False, delay=0.01, delay_factor=0)
     assert watch(settings, look).ended
     assert (max(openings), max(real)) == (10, 2)
-    assert crawl.fetched() == {f"{home[:-1]}{path}" for home in homes for path in ("/", *paths)}
+    assert crawl.fetched() == {f"{home[:-1]}{path}" for home in homes for path in PATHS}

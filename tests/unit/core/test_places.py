@@ -176,26 +176,18 @@ def test_who_comes_back_waits_for_a_place_the_first_one_first() -> None:
     assert places.held == 2
 
 
-def test_who_has_more_seeds_than_there_are_places_comes_back_where_all_are_free() -> None:
-    places = Places(crawl_rules(capacity=2), WaitingRoom(9))
-    large, holder = site(1, seeds=5), site(2)
-    aside(places, large)
-    places.comes_back(large)
+@pytest.mark.parametrize(
+    ("seeds", "capacity"), [(5, 2), (0, 1)], ids=["more seeds than places: all", "no seed in work: one"]
+)
+def test_how_many_places_must_be_free_for_who_comes_back(seeds: int, capacity: int) -> None:
+    places = Places(crawl_rules(capacity=capacity), WaitingRoom(9))
+    one, holder = site(1, seeds=seeds), site(2)
+    aside(places, one)
+    places.comes_back(one)
     places.add(holder)
     assert places.let_back() is None
     places.remove(holder)
-    assert places.let_back() is large
-
-
-def test_who_has_none_of_its_seeds_in_work_needs_one_place() -> None:
-    places = Places(crawl_rules(capacity=1), WaitingRoom(9))
-    empty, holder = site(1, seeds=0), site(2)
-    aside(places, empty)
-    places.comes_back(empty)
-    places.add(holder)
-    assert places.let_back() is None
-    places.remove(holder)
-    assert places.let_back() is empty
+    assert places.let_back() is one
 
 
 def test_who_is_let_go_of_waits_for_no_place() -> None:
