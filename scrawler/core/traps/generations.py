@@ -102,6 +102,7 @@ class Generations:
         """Note that a page led to one that says something new."""
         source.bright = True
         if (source.nothing > 0 or source.open > 0) and not self._yields.is_established(own):
+            self.names.count(exact=False, near=False)  # its row tells the party's next owner of these as well
             self.names.weigh(is_new=True)
 
     def pick(self, page: Source, parent: Source | None, urls: Sequence[str], seen: SeenFilter, listed: int) -> str:

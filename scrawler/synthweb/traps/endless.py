@@ -18,7 +18,7 @@ _SENTENCE = "Welcome to our shop. Here is what you looked for."
 _LISTED = 20  # pages of a list that has entries
 _LANGUAGES = ("de", "fr", "it", "es")
 _FACETS = ("red", "green", "small", "large", "cheap", "new", "sale", "wool", "silk", "left", "right", "used")
-_HOSTS = 1_500  # names of a domain that has any name: more than a crawl may need
+_HOSTS = 4_000  # names of a domain that has any name: of so many a page's links hit hardly one that another has named
 _LAST_YEAR = 9999
 _LINE = 1_500  # pages that a line may cost which has neither few new words nor many
 

@@ -159,7 +159,8 @@ def test_a_cap_outlives_the_machine_that_made_it(crawl: Crawl, web: TrapWeb) -> 
     crawl.run(**ENDLESS)
     crawl.check()
     check_real(crawl, web, "shop")
-    assert crawl.seed(home).end_reason is EndReason.COMPLETED
+    # Which of both it is hangs on how many pages of the filters were fetched when it was killed.
+    assert crawl.seed(home).end_reason in (EndReason.COMPLETED, EndReason.ENDLESS)
     for row in patterns(crawl, seed.id):
         if before := capped.get(row.pattern):
             assert row.fetched <= before.fetched + 1  # one was in flight

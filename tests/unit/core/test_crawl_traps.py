@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.core.traps.patterns import pattern_of
+from scrawler.core.traps.generations import Generations
+from scrawler.core.traps.patterns import PatternYields, pattern_of
+from scrawler.core.traps.says import Says
+from scrawler.core.traps.sources import Source, Sources
+from scrawler.core.traps.tally import Tally
 from scrawler.core.traps.traps import PartyTraps
+from scrawler.core.traps.yields import Yield
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import PageLinks
 from scrawler.model.rows import PatternRow
@@ -174,6 +179,22 @@ def test_counts_and_caps_go_on_where_they_were() -> None:
     wider = pattern_of("http://h/p?other=0", rows.values())
     assert wider is not None
     assert wider.pattern == "http://h/p?**"
+
+
+def test_the_next_owner_knows_how_many_pages_without_a_pattern_said_something_new() -> None:
+    """With none that were new in its window, pages that say nothing would soon seem to be all that is left."""
+    tally = Tally(crawl_rules(traps=True))
+    yields, sources = PatternYields(tally), Sources()
+    first, second = Generations(tally, yields, sources), Generations(tally, yields, sources)
+    dull = Source(b"dull", "http://h/dull", says=Says.NOTHING, nothing=1)
+    for _ in range(40):
+        first.note_new(dull, "")
+        first.note_nothing(Source(b"page", "http://h/page", says=Says.NOTHING), dull, new=1)
+    row = first.names.row(7)
+    assert row is not None
+    assert (row.fetched, row.near) == (80, 40)
+    second.restore(Yield(row.pattern, row.pattern_hash, 50, row))
+    assert second.names.share == first.names.share == 0.5
 
 
 def test_memory_is_bounded_and_caps_survive_it() -> None:
