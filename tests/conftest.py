@@ -26,6 +26,7 @@ from tests.mariadb import MariaDb, running_mariadb
 from tests.plain import leave_out_compiled_parts
 from tests.postgresql import Postgresql, running_postgresql
 from tests.proxy import Proxy
+from tests.statements import share_compiled
 
 if os.environ.get("TEST_PLAIN"):  # `make test-plain`
     leave_out_compiled_parts()
@@ -41,6 +42,8 @@ for _number in (signal.SIGHUP, signal.SIGINT):
 # A busy machine is no failure: neither an example that takes long, nor few of them in a second.
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+share_compiled()
 
 _NUMBERS = itertools.count(1)
 _STORE = Path(__file__).parent / "integration" / "store"
