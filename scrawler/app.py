@@ -53,7 +53,7 @@ from scrawler.store.url_retries import UrlRetries
 from scrawler.units import counted, format_seconds
 from scrawler.upkeep import Upkeep, packed
 from scrawler.urls.normalise import seed_url
-from scrawler.urls.scope import site_key
+from scrawler.urls.scope import is_reachable, site_key
 from scrawler.urls.steps import make_steps
 
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
@@ -202,7 +202,7 @@ def retry_urls(
     """
     with patiently_opened(settings, stop, say) as database:
         scope = _open_crawl(database, settings)[0].scope
-        taken = UrlRetries(database, packed, lambda url: site_key(url, scope)).take_up(results)
+        taken = UrlRetries(database, packed, partial(is_reachable, scope=scope)).take_up(results)
     say(f"URLs to be asked for again ({', '.join(sorted(results))}): {taken.urls:,}")
     if taken.in_work:
         say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")

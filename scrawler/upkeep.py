@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
+from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.replacing import retried_until
 from scrawler.tuples.classes import dataclass
-from scrawler.urls.scope import site_key
+from scrawler.urls.scope import is_reachable
 
 _CLOCKS_MS = 60_000  # by which the clocks of the database and of this host may differ
 
@@ -279,7 +280,7 @@ class Upkeep:
         self.finder.look(say=self._say)
         known = self.losses.all()
         open_ones = [loss for loss in known.values() if not loss.accepted and self.files.path(loss.warc_file)]
-        rows = LostRows(self._database, packed, lambda url: site_key(url, self._crawl.scope))
+        rows = LostRows(self._database, packed, partial(is_reachable, scope=self._crawl.scope))
         total = TakenBack()
         for loss in open_ones:
             offsets = (row.offset for row in self.finder.lost_rows(loss.warc_file))

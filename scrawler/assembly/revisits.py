@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
@@ -34,7 +35,7 @@ from scrawler.settings import Settings
 from scrawler.store.engine import Database
 from scrawler.store.first_states import Archived
 from scrawler.store.revisits import Revisits
-from scrawler.urls.scope import site_key
+from scrawler.urls.scope import is_reachable, site_key
 
 _HEADS = 1 << 20  # bytes of a record beside its body
 _REFERS_TO_DATE = re.compile(rb"\r\nWARC-Refers-To-Date: ([^\r\n]*)")
@@ -61,7 +62,7 @@ def make_revisits(
 
     archive = ArchivedHeaders(settings, written_to, compares_text)
     return Revisits(
-        database, _packed, REVISIT.number, lambda url: site_key(url, scope), wishes, archive.of_pages, stopping,
+        database, _packed, REVISIT.number, partial(is_reachable, scope=scope), wishes, archive.of_pages, stopping,
         settings.revisit_budget, weight,
     )  # fmt: skip
 

@@ -36,6 +36,7 @@ TOO_DEEP = "too-deep"
 TOO_MANY_ELEMENTS = "too-many-elements"
 
 _START_BYTES = 4_096  # a sitemap is told from other documents by so many bytes
+_SLICE = 1 << 20  # characters that expat is given at a time, for it takes a copy
 _DEEPEST = 100  # elements that may be open at once
 _MOST_ELEMENTS = 2_000_000
 _RATIO = 200  # times that a decoded body may be larger than what came; one with nearly equal URLs is 60 times as large
@@ -217,7 +218,9 @@ class _XmlReader:
     def read(self, text: str) -> str:
         """Read a document; returns what went wrong, or an empty string."""
         try:
-            self._parser.Parse(text, True)
+            for start in range(0, len(text), _SLICE):
+                self._parser.Parse(text[start : start + _SLICE], False)
+            self._parser.Parse("", True)
         except _EndOfReading:
             return self._problem
         except (ExpatError, UnicodeEncodeError):  # halves of UTF-16 pairs cannot be encoded

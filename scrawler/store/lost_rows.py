@@ -7,7 +7,7 @@ short at any point, it is done again. Only sites that no machine has in work are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
 from sqlalchemy import Connection, Select, delete, select
@@ -19,7 +19,7 @@ from scrawler.model.terms import url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
-from scrawler.store.rows import AnyRow, sliced
+from scrawler.store.rows import HOME_URL, AnyRow, Reaches, sliced
 from scrawler.store.tables import orphan, page, robots, robots_record, seed, site
 from scrawler.store.vain import BY_PLACE, VainRevisits
 from scrawler.tuples.classes import NamedTuple
@@ -27,7 +27,7 @@ from scrawler.tuples.classes import NamedTuple
 _PLACES = 200  # rows of one transaction
 _COLUMNS = (
     page.c.id, page.c.seed_id, page.c.url_hash, page.c.url, page.c.depth, page.c.lane_seed, page.c.position,
-    page.c.flags, page.c.referrer, seed.c.site_id, site.c.site_key,
+    page.c.flags, page.c.referrer, seed.c.site_id, site.c.site_key, seed.c.url.label("given"), HOME_URL,
 )  # fmt: skip
 
 
@@ -47,12 +47,15 @@ class TakenBack(NamedTuple):
 
 
 class LostRows:
-    """Lists them; `pack` makes the data of a chunk of (url, depth, position, referrer), `site_key` a URL's key."""
+    """Lists them; `pack` makes the data of a chunk of (url, depth, position, referrer).
 
-    def __init__(self, database: Database, pack: Packed, site_key: Callable[[str], str]) -> None:
+    `reaches` says whether a seed can ask for a URL.
+    """
+
+    def __init__(self, database: Database, pack: Packed, reaches: Reaches) -> None:
         """Work on `database`."""
         self._database = database
-        self._site_key = site_key
+        self._reaches = reaches
         self._vain = VainRevisits(database)
         self._relisting = Relisting(database, pack, REFETCH.number)
         self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
@@ -119,7 +122,7 @@ class LostRows:
     def _is_reachable(self, row: AnyRow) -> bool:
         """Tell whether the seed can ask for it: it may have moved on, and another seed's own URL is that one's."""
         own = row.depth > 0 or row.lane_seed == row.seed_id
-        return bool(own and self._site_key(row.url) == row.site_key)
+        return bool(own and self._reaches(row.url, row.depth, row.site_key, row.given, row.home_url))
 
     @staticmethod
     def _let_go_on(connection: Connection, rows: Iterable[AnyRow]) -> set[int]:

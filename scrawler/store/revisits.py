@@ -31,7 +31,7 @@ from scrawler.store.engine import Database, database_time
 from scrawler.store.first_states import FirstStates, Headers, is_free
 from scrawler.store.frontier import state_of
 from scrawler.store.relisting import Packed, Relisting, let_go_on
-from scrawler.store.rows import AnyRow, AnySelect, sliced
+from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, Reaches, sliced
 from scrawler.store.seeds import columns_of
 from scrawler.store.sitemap_words import may_spare, sort_by_words
 from scrawler.store.tables import SEED_COUNTS, crawl, lane, seed, seed_round, site, url_state
@@ -78,9 +78,9 @@ class Begun(NamedTuple):
 class Revisits:
     """Begins rounds.
 
-    `pack` makes the data of a chunk of (url, depth, position, referrer); `site_key` tells whose a URL is, `wishes` how
-    the URLs of a site become due, by the site's key; `headers` reads the archive. `per_day` is the budget of all sites,
-    and `weight` tells what a URL at a depth weighs.
+    `pack` makes the data of a chunk of (url, depth, position, referrer); `reaches` says whether a seed can ask for a
+    URL, `wishes` how the URLs of a site become due, by the site's key; `headers` reads the archive. `per_day` is the
+    budget of all sites, and `weight` tells what a URL at a depth weighs.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Revisits:
         database: Database,
         pack: Packed,
         lane_number: int,
-        site_key: Callable[[str], str],
+        reaches: Reaches,
         wishes: Callable[[str], Wishes],
         headers: Headers,
         stopping: Callable[[], bool] = lambda: False,
@@ -97,7 +97,7 @@ class Revisits:
     ) -> None:
         """Work on `database`, until `stopping`: what is left is done next time."""
         self._database = database
-        self._site_key = site_key
+        self._reaches = reaches
         self._wishes = wishes
         self._weight = weight
         self._purse = None if per_day is None else Purse.of_all(per_day)
@@ -305,10 +305,12 @@ class Revisits:
         now = database_time(connection, self._database.clock)
         most = min((purse.left(connection, now).visits for purse in purses), default=_ROWS)
         found = [state_of(one) for one in connection.execute(query.limit(min(most, _ROWS)))] if most else []
-        own = [one for one in found if self._site_key(one.url) == row.site_key]
+        now_at = row.site_key, row.given, row.home_url
+        own = [one for one in found if self._reaches(one.url, one.depth, *now_at)]
         own = self._sorted(connection, row, own, now, is_due)
         _update_states(connection, row.id, [one.url_hash for one in own], {"due_at": LISTED})
-        moved = [one.url_hash for one in found if self._site_key(one.url) != row.site_key]
+        reached = {one.url_hash for one in own}
+        moved = [one.url_hash for one in found if one.url_hash not in reached]
         _update_states(connection, row.id, moved, {"due_at": NEVER})  # of a site at which the seed was before
         if own:
             self._relisting.list_again(connection, {row.id: own})
@@ -414,7 +416,10 @@ def old_urls(seed_id: int, order: Order, after: bytes) -> AnySelect:
 
 
 def _ended_seeds() -> AnySelect:
-    query = select(seed.c.id, seed.c.site_id, seed.c.due_at, seed.c.ended_at, seed.c.columns, site.c.site_key)
+    query = select(
+        seed.c.id, seed.c.site_id, seed.c.due_at, seed.c.ended_at, seed.c.columns, seed.c.url.label("given"), HOME_URL,
+        site.c.site_key,
+    )  # fmt: skip
     return query.join(site, site.c.id == seed.c.site_id).where(
         seed.c.state == SeedState.DONE.value, seed.c.skipped == 0
     )

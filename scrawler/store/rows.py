@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
@@ -37,6 +37,7 @@ AnySelect: TypeAlias = Select[*tuple[Any, ...]]
 
 SLICE = 500  # values of an IN list: below the 1,000 from which MariaDB makes a subquery of it
 
+Reaches = Callable[[str, int, str, str, str], bool]  # as `is_reachable` in urls/scope.py, of a URL, its depth, its seed
 HOME_URL: ColumnElement[str] = sql.coalesce(seed.c.home_url, seed.c.url).label("home_url")
 SEED_COLUMNS: tuple[ColumnElement[Any], ...] = (
     seed.c.id,

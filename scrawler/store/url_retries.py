@@ -8,7 +8,7 @@ cut short at any point, it is done again. Only sites that no machine has in work
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
@@ -18,14 +18,14 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.seeds import SeedState
 from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
-from scrawler.store.rows import AnyRow, sliced
+from scrawler.store.rows import HOME_URL, AnyRow, Reaches, sliced
 from scrawler.store.tables import page, seed, site, url_state
 from scrawler.tuples.classes import NamedTuple
 
 _PAGES = 1_000  # rows that are looked at, and marked, in one transaction
 _COLUMNS = (
     page.c.id, page.c.seed_id, page.c.url_hash, page.c.url, page.c.depth, page.c.position, page.c.flags,
-    page.c.referrer, seed.c.site_id, site.c.site_key,
+    page.c.referrer, seed.c.site_id, site.c.site_key, seed.c.url.label("given"), HOME_URL,
 )  # fmt: skip
 # What was visited again later has a newer row, which says what came of it. Another seed's own URL is that one's.
 _LATER = select(url_state.c.visit).where(
@@ -47,12 +47,12 @@ class TakenUrls(NamedTuple):
 
 
 class UrlRetries:
-    """Lists URLs again; `pack` makes the data of a chunk, `site_key` the key of a URL's site."""
+    """Lists URLs again; `pack` makes the data of a chunk, `reaches` says whether a seed can ask for a URL."""
 
-    def __init__(self, database: Database, pack: Packed, site_key: Callable[[str], str]) -> None:
+    def __init__(self, database: Database, pack: Packed, reaches: Reaches) -> None:
         """Work on `database`."""
         self._database = database
-        self._site_key = site_key
+        self._reaches = reaches
         self._relisting = Relisting(database, pack, WANTED.number)
 
     def take_up(self, results: Collection[Result]) -> TakenUrls:
@@ -84,7 +84,7 @@ class UrlRetries:
 
     def _is_reachable(self, row: AnyRow) -> bool:
         """Tell whether the seed can ask for a URL: it may have moved on to another site."""
-        return bool(self._site_key(row.url) == row.site_key)
+        return self._reaches(row.url, row.depth, row.site_key, row.given, row.home_url)
 
 
 def _ended(connection: Connection, seeds: Collection[int]) -> list[int]:

@@ -162,6 +162,19 @@ def moved_with(home_url: str, given: str, between: Iterable[str], scope: Scope) 
     return [url for url in dict.fromkeys((given, *near)) if site_key(url, scope) != site_key(home_url, scope)]
 
 
+def is_reachable(url: str, depth: int, key: str, given: str, home_url: str, scope: Scope) -> bool:
+    """Tell whether a seed can ask again for a URL that it has asked for: its site is `key` now.
+
+    That is a URL of this site, or of one whose hosts belong to it since it has moved. What has led it here is not
+    asked for again.
+    """
+    of_url = site_key(url, scope)
+    if of_url == key:
+        return True
+    led = moved_with(home_url, given, (url,), scope) if depth > 0 else []
+    return any(site_key(one, scope) == of_url for one in led)
+
+
 def _with_and_without_dot(netloc: str) -> list[str]:
     """Return an authority, and the one that differs by a dot at the end of its host if that is a name."""
     bare = _without_final_dot(netloc)

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -26,7 +27,7 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, open_database
 from scrawler.store.revisits import Revisits
-from scrawler.urls.scope import site_key
+from scrawler.urls.scope import is_reachable
 
 _DAY = 86_400_000
 _NOW = 1_800_000_000_000
@@ -64,7 +65,7 @@ def _measure(urls: int, file: Path) -> None:
         print(f"{urls:,} URLs of {urls // _OF_A_SEED:,} seeds: {file.stat().st_size / 1e9:.2f} GB,", end=" ")
         print(f"made in {time.perf_counter() - began:.0f} s")
         revisits = Revisits(
-            database, _packed, REVISIT.number, lambda url: site_key(url, Scope.HOST),
+            database, _packed, REVISIT.number, partial(is_reachable, scope=Scope.HOST),
             lambda key: Wishes("fixed", 100 * _DAY, _DAY, 100 * _DAY), lambda pages: iter(()),
         )  # fmt: skip
         _look(database, revisits, "first look, which finds when each seed is due", 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -28,6 +29,7 @@ from scrawler.urls.normalise import normalise
 
 _RENDERED_TYPE = "text/html; charset=utf-8"
 _RENDERED_MARK = b"rendered\0"  # sets digests of rendered documents apart from those of payloads
+_LONG_SITEMAP = 256 << 10  # bytes of a body, which may be packed
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
 
 
@@ -52,6 +54,7 @@ class PagePipeline:
         self._max_decoded = max_decoded
         self._max_ratio = max_ratio
         self._product_token = product_token
+        self._one_long = threading.Lock()
 
     def archive(
         self,
@@ -139,9 +142,16 @@ class PagePipeline:
         return is_known
 
     def sitemap(self, response: Response) -> Sitemap | None:
-        """Read a sitemap; None for anything else."""
+        """Read a sitemap; None for anything else.
+
+        Of long ones one is read at a time: that takes some four times its size of memory, and all of one processor.
+        """
         encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
-        return read_sitemap(response.body, encoding, content_type, self._max_decoded)
+        body, limit = response.body, self._max_decoded
+        if len(body) <= _LONG_SITEMAP:
+            return read_sitemap(body, encoding, content_type, limit)
+        with self._one_long:
+            return read_sitemap(body, encoding, content_type, limit)
 
     @staticmethod
     def media_type(response: Response) -> str:

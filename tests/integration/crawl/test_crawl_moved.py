@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scrawler.app import begin_again, retry_urls
 from scrawler.core.progress import Progress
 from scrawler.insight.why import why
 from scrawler.model.results import Result
@@ -146,3 +147,27 @@ def test_a_given_host_that_others_are_to_crawl_is_left_to_them(crawl: Crawl, ser
     assert not crawl.candidates()
     order: list[Any] = [one for one in served if not one.endswith("robots.txt")]
     assert order.index("www.shop.test/") > max(order.index(one) for one in below)
+
+
+def test_what_comes_after_the_first_visit_reaches_the_given_host_too(crawl: Crawl, serve: Serve) -> None:
+    """A retry of single URLs, and a round of all: both ask what the party has asked at the host that was given."""
+    given_host: dict[str, str | tuple[str, ...]] = {"/": HOME + "/", "/own": ("/own/1",), "/own/1": ()}
+    sites: dict[str, Site] = {
+        "shop.test": given_host, "www.shop.test": {"/": (GIVEN + "/own", GIVEN + "/later", "/a"), "/a": ()},
+    }  # fmt: skip
+    served: list[str] = []
+    server = serve(by_name(sites, served, {}))
+    crawl.add([server.url(host="shop.test")])
+    run_whole(crawl, resolve=RESOLVE)
+    assert short(server, crawl, Result.HTTP_ERROR) == {"shop.test/later"}
+    given_host["/later"] = ()
+    told: list[str] = []
+    retry_urls(crawl.settings(), [Result.HTTP_ERROR], threading.Event(), told.append)
+    assert told == ["URLs to be asked for again (http-error): 1"]
+    run_whole(crawl, resolve=RESOLVE)
+    whole = {"www.shop.test/", "www.shop.test/a", "shop.test/own", "shop.test/own/1", "shop.test/later"}
+    assert short(server, crawl, Result.FETCHED) == whole
+    served.clear()
+    begin_again(crawl.settings(), (), 0, threading.Event())
+    crawl.run(resolve=RESOLVE)
+    assert {one for one in served if not one.endswith("/robots.txt")} == whole

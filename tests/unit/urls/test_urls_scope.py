@@ -15,6 +15,7 @@ from scrawler.urls.scope import (
     authority,
     folder_of,
     host_port,
+    is_reachable,
     origin,
     registrable_domain,
     scope_of,
@@ -150,3 +151,17 @@ def test_file_types(url: str, refused: bool) -> None:
 def test_file_types_can_be_replaced() -> None:
     assert is_refused_type("http://h/a.pdf", {"pdf"})
     assert not is_refused_type("http://h/a.jpg", {"pdf"})
+
+
+@pytest.mark.parametrize(
+    ("url", "depth", "expected"),
+    [
+        ("http://www.a.org/x", 1, True),
+        ("http://a.org/x", 1, True),  # the host that was given
+        ("http://a.org/", 0, False),  # this has led to the new site, and nothing else
+        ("http://m.a.org/x", 2, True),  # a host between both
+        ("http://b.org/x", 1, False),
+    ],
+)
+def test_what_a_seed_can_ask_for_again_since_it_has_moved(url: str, depth: int, expected: bool) -> None:
+    assert is_reachable(url, depth, "www.a.org", "http://a.org/", "http://www.a.org/", Scope.HOST) is expected
