@@ -69,6 +69,15 @@ class ListedRow(NamedTuple):
     referrer: bytes
 
 
+class EarlierPages(NamedTuple):
+    """What a seed had fetched before its site was taken up: the first page below its own URL, and what came last."""
+
+    good: str  # URL of that page
+    digest: bytes  # of its payload
+    length: int
+    last: str  # URL of the newest page or redirect
+
+
 def counts_of(rows: Iterable[Counted]) -> Mapping[str, int]:
     """Return what rows were counted for in their seed."""
     counts: Counter[str] = Counter()

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
 from sqlalchemy import func as sql
 
 from scrawler.model.lanes import CHUNK_ENTRIES, LISTED_FIRST, ChunkRow, LaneState
-from scrawler.model.replaced import ListedRow, WaitingRow
+from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
@@ -21,7 +21,7 @@ from scrawler.model.terms import url_hash as hash_of
 from scrawler.model.visits import UrlState
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
-from scrawler.store.replacing import newest_rows, waiting_rows
+from scrawler.store.replacing import earlier_pages, newest_rows, waiting_rows
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, listed_depth, sliced
 from scrawler.store.seeds import columns_of
 from scrawler.store.tables import (
@@ -193,9 +193,13 @@ class Frontier:
         """Return the rows of those of the URLs that a retry has listed: they stay until others take their place."""
         return waiting_rows(self._database, seed_id, urls)
 
-    def newest(self, seed_id: int, url: str, digest: bytes) -> list[ListedRow]:
-        """Return those of a seed's newest rows that are of a URL, or have a payload."""
-        return newest_rows(self._database, seed_id, url, digest)
+    def newest(self, seed_id: int, urls: Collection[str], digest: bytes) -> list[ListedRow]:
+        """Return those of a seed's newest rows that are of some URLs, or have a payload."""
+        return newest_rows(self._database, seed_id, urls, digest)
+
+    def earlier_pages(self, seed_id: int) -> EarlierPages | None:
+        """Return what a seed has fetched first and last; None if that was no page below its own URL."""
+        return earlier_pages(self._database, seed_id)
 
     def seed_columns(self, seed_id: int) -> Mapping[str, Any]:
         """Return what else the line of a seed says of it."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from http import HTTPStatus
 
 from sqlalchemy import Connection, case, delete, select, update
 
 from scrawler.model.deltas import SeedDelta
 from scrawler.model.lanes import REFETCH, REVISIT
-from scrawler.model.replaced import ListedRow, WaitingRow, counts_of
+from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow, counts_of
 from scrawler.model.results import NO_ERROR, PageFlag, Result
 from scrawler.model.robots import RobotsRecord
 from scrawler.model.terms import Millis, url_hash
@@ -28,6 +29,7 @@ from scrawler.store.tables import lane, loss, machine, orphan, page, robots_reco
 _READ = [page.c[name] for name in WaitingRow._fields[: WaitingRow._fields.index("is_referred")]]
 _MACHINE = re.compile(r"-m(\d+)-\d{17}-\d{5,}\.warc\.gz$")
 _NOT_MODIFIED = 304
+_OLDEST = 200  # rows of a seed that are searched for its first page
 _NEWEST = 200  # rows of a seed that are searched for what a wall has given before it was known for one
 
 
@@ -77,15 +79,15 @@ def waiting_rows(database: Database, seed_id: int, urls: Iterable[str]) -> dict[
     return {url: tuple(rows) for url, rows in found.items()}
 
 
-def newest_rows(database: Database, seed_id: int, url: str, digest: bytes) -> list[ListedRow]:
-    """Return those of a seed's newest rows that are of a URL, or have a payload; without those that wait already."""
+def newest_rows(database: Database, seed_id: int, urls: Collection[str], digest: bytes) -> list[ListedRow]:
+    """Return those of a seed's newest rows that are of some URLs, or have a payload, and do not wait already."""
     more = page.c.depth, page.c.position, page.c.referrer, page.c.lane_seed
     results = Result.FETCHED.value, Result.REDIRECT.value
     query = select(*_READ, *more).where(page.c.seed_id == seed_id).order_by(page.c.id.desc()).limit(_NEWEST)
     found = []
     for row in database.rows(query):
         own = row.lane_seed == seed_id and row.result in results and not row.flags & PageFlag.WAITING
-        if own and (row.url == url or (digest and bytes(row.digest) == digest)):
+        if own and (row.url in urls or (digest and bytes(row.digest) == digest)):
             made = WaitingRow(*row[: len(_READ)])._replace(digest=bytes(row.digest))
             found.append(ListedRow(made, listed_depth(row), row.position, bytes(row.referrer)))
     referred = _referred(database, seed_id, [one.row for one in found])
@@ -93,6 +95,23 @@ def newest_rows(database: Database, seed_id: int, url: str, digest: bytes) -> li
         one._replace(row=one.row._replace(is_referred=one.row.digest in referred and not one.row.revisit))
         for one in found
     ]
+
+
+def earlier_pages(database: Database, seed_id: int) -> EarlierPages | None:
+    """Return what a seed has fetched first and last; None if that was no page below its own URL."""
+    columns = [page.c[name] for name in ("url", "depth", "result", "status", "length", "digest")]
+    of_seed = select(*columns).where(page.c.seed_id == seed_id).with_hint(page, "FORCE INDEX (page_seed)", "mysql")
+    first = (
+        row
+        for row in database.rows(of_seed.order_by(page.c.id).limit(_OLDEST))
+        if row.depth > 0 and row.result == Result.FETCHED.value and row.status == HTTPStatus.OK and row.length
+    )
+    good = next(first, None)
+    if good is None:
+        return None
+    shown = page.c.result.in_((Result.FETCHED.value, Result.REDIRECT.value))
+    newest = database.rows(of_seed.where(shown).order_by(page.c.id.desc()).limit(1))
+    return EarlierPages(good.url, bytes(good.digest), good.length, newest[0].url)
 
 
 def retried_until(database: Database) -> Millis | None:

@@ -45,7 +45,9 @@ class Governor:
         site, origin = flight.site, flight.origin
         refusals = origin.refusals
         if refusals is None:
-            refusals = origin.refusals = Refusals()
+            before = site.pages_before
+            is_here = before is not None and before.good.startswith(origin.origin + "/")
+            refusals = origin.refusals = Refusals(before if is_here else None)
         known = flight.known
         was = None if known is None else known.digest
         said = refusals.read(response, flight.entry.role is EntryRole.PAGE, was)
@@ -191,7 +193,7 @@ class Governor:
 
         for seed_id in sorted(parties):
             site.await_answer()
-            self._reads.find_newest(site, seed_id, refusals.first, payload, done)
+            self._reads.find_newest(site, seed_id, refusals.firsts, payload, done)
 
     def _list_again(self, site: SiteContext) -> None:
         """List the URLs again whose answers are held; what was refused too often may be the page's own."""

@@ -42,14 +42,19 @@ class StoreReads:
         self._checkpointer.read(job)
 
     def find_newest(
-        self, site: SiteContext, seed_id: int, url: str, digest: bytes, done: Callable[[Sequence[ListedRow]], None]
+        self,
+        site: SiteContext,
+        seed_id: int,
+        urls: Sequence[str],
+        digest: bytes,
+        done: Callable[[Sequence[ListedRow]], None],
     ) -> None:
-        """Look up which of a seed's newest rows are of a URL, or have a payload, after all that its site has done."""
+        """Look up, after all that its site has done, which of a seed's newest rows are of URLs, or have a payload."""
         if site.collector is not None:
             site.collector.submit_now(site)
 
         def job() -> None:
-            found = self._frontier.newest(seed_id, url, digest)
+            found = self._frontier.newest(seed_id, urls, digest)
             with self._turn:
                 done(found)
 

@@ -6,7 +6,8 @@ site that refuses; if it is still good, the refusals are the pages' own. So the 
 good page is asked for once more, and its answer decides. As a refusal counts a status of 4xx that is not about the URL
 alone, one page under many URLs, be it empty, and one target of all redirects: walls that ask "are you human?" often
 answer 200. So does a connection that is ended before a word was said, from the third in a row on. (Nutch slows down for
-each 403; StormCrawler leaves it out, for it is so often the page's own.)
+each 403; StormCrawler leaves it out, for it is so often the page's own.) Where a site is taken up again, the good page
+is the first that its seed had: else the first page of a wall would be taken for it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from enum import Enum, auto
 from typing import Final
 from urllib.parse import quote
 
+from scrawler.archive.record import digest
 from scrawler.core.party.decisions import location_of, shuts_door
 from scrawler.fetch.downloader import Response
+from scrawler.model.replaced import EarlierPages
 from scrawler.model.results import Result
 
 ROW: Final = 8  # refusals in a row after which a good page is asked for
@@ -35,6 +38,7 @@ _HEAD: Final = 2048  # bytes of a page that are compared
 _TAIL: Final = 64  # bytes at the end of a page: where it is zipped, its checksum is among them
 _ECHOES: Final = 1024  # bytes from which on a page may be a wall's that repeats the URL
 _ZIPPED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+_AS_BEFORE: Final = 16  # bytes by which a page may differ in length from its earlier visit, and be the same
 _LOCATION: Final = 200  # characters of where a redirect leads that are told
 _TOKEN = re.compile(rb"[0-9a-fA-F]{8,}|[\w+/=-]{20,}")  # what walls put into each answer: ids, times, signatures
 
@@ -51,6 +55,7 @@ class Refusals:
     """What the last answers of an origin were; `good` is the URL of a page that it gave, empty before it has."""
 
     __slots__ = (
+        "_before",
         "_free",
         "_good_whole",
         "_length",
@@ -66,8 +71,10 @@ class Refusals:
         "problem",
     )
 
-    def __init__(self) -> None:
-        self.good = ""
+    def __init__(self, before: EarlierPages | None = None) -> None:
+        """Begin; `before` is what was fetched of the origin earlier."""
+        self._before = before
+        self.good = "" if before is None else before.good
         self.good_print = 0
         self._good_whole = 0  # as good_print, with the URL where it names it: as a shell does that has all links
         self.problem = ""  # the last refusal, in words
@@ -80,6 +87,11 @@ class Refusals:
         self._looks = _MOST_LOOKS
         self._free = 0
         self._next_free = _FIRST_FREE
+
+    @property
+    def firsts(self) -> tuple[str, ...]:
+        """The URLs whose pages a wall may have given before it was known for one."""
+        return (self.first,) if self._before is None else (self.first, self._before.last)
 
     def read(self, response: Response, is_page: bool, was: bytes | None) -> Says:
         """Take in an answer; `was` is the digest of the last visit's page, None where this is the first visit."""
@@ -127,7 +139,18 @@ class Refusals:
         if response.result is not Result.FETCHED or not self._print:
             return False
         now = print_of(response)
-        return now == self._print and now != self.good_print
+        return now == self._print and now != self.good_print and not self._is_as_before(response)
+
+    def _is_as_before(self, response: Response) -> bool:
+        """Tell whether the page that was good earlier has come again; then it is what others are compared with."""
+        before, body = self._before, response.body
+        if before is None:
+            return False
+        if abs(len(body) - before.length) > _AS_BEFORE and digest(body) != before.digest:
+            return False
+        self.good_print = print_of(response)
+        self._good_whole = print_of(response, echoes=True)
+        return True
 
     def _read_page(self, response: Response, was: bytes | None) -> Says:
         body = response.body
@@ -144,8 +167,9 @@ class Refusals:
             self.first = response.request.url
             return Says.WELL
         last, self._print = self._print, print_of(response)
-        if not same and last != self._print:
-            self._looks -= 1.0
+        if last != self._print and not (same and last == 0):  # of one length they may be two pages all the same
+            if not same:
+                self._looks -= 1.0
             self.first = response.request.url
             return Says.WELL
         had_own = was is None or was != earlier

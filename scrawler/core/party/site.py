@@ -28,7 +28,7 @@ from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
-from scrawler.model.replaced import WaitingRow
+from scrawler.model.replaced import EarlierPages, WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.seeds import EndReason
@@ -138,6 +138,7 @@ class SiteContext:
     most_origins: int = _MOST_ORIGINS  # at which the oldest are forgotten
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
     health: SiteHealth = field(default_factory=SiteHealth)
+    pages_before: EarlierPages | None = None  # what one of its parties had before it was taken up
     held: tuple[Response, ...] = ()  # answers that may be refusals of the whole site: see `refusals`
     probing: bool = False  # whether a page that was good is asked for, which tells that
     refusing: Origin | None = None  # the origin that refuses; nothing else is asked meanwhile

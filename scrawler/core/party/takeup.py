@@ -27,7 +27,7 @@ from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import NORMAL, PUSHED, SITEMAP, ChunkRow, LaneKind, LaneState, lane_key
-from scrawler.model.replaced import ListedRow, WaitingRow
+from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
@@ -89,8 +89,11 @@ class Frontier(Protocol):
     def waiting(self, seed_id: int, urls: Iterable[str]) -> Mapping[str, tuple[WaitingRow, ...]]:
         """The rows of those of a seed's URLs that a retry has listed."""
 
-    def newest(self, seed_id: int, url: str, digest: bytes) -> Sequence[ListedRow]:
-        """Those of a seed's newest rows that are of a URL, or have a payload."""
+    def newest(self, seed_id: int, urls: Collection[str], digest: bytes) -> Sequence[ListedRow]:
+        """Those of a seed's newest rows that are of some URLs, or have a payload."""
+
+    def earlier_pages(self, seed_id: int) -> EarlierPages | None:
+        """What a seed has fetched first and last; None if that was no page below its own URL."""
 
     def seed_columns(self, seed_id: int) -> Mapping[str, Any]:
         """What else the line of a seed says of it."""
@@ -215,6 +218,9 @@ class SiteTaker:
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
             self._recall_robots(site)
+            had_pages = (party.seed for party in site.set_aside if party.counts.pages and not party.seed.round)
+            begun = next(had_pages, None)
+            site.pages_before = None if begun is None else self._frontier.earlier_pages(begun.id)
             site.owners.update(self._frontier.own_urls(claimed.id))
             site.owners.update(
                 (url_hash(party.seed.home_url), party.seed.id) for party in site.set_aside if party.begun

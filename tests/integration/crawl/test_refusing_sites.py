@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,9 +14,10 @@ from scrawler.app import begin_again, retry_seeds
 from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, asked, end_details, page, run_whole
-from tests.integration.crawl.rig import watch
+from tests.integration.crawl.rig import running, watch
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 from tests.limits import HANGS
+from tests.torture.crawl import wait_for
 
 if TYPE_CHECKING:
     from scrawler.core.machine.machine import Machine
@@ -309,3 +312,31 @@ def test_the_first_page_of_a_wall_is_asked_for_again_as_well(crawl: Crawl, serve
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
     assert {url: length for url, length in lengths_of(crawl).items() if "login" not in url} == lengths_at(server)
     crawl.check()
+
+
+@pytest.mark.parametrize("killed_at", [3, 10], ids=["in the row", "once it is known"])
+def test_a_wall_is_known_for_one_after_a_kill(crawl: Crawl, serve: Serve, killed_at: int) -> None:
+    """Its first page stands in the database by then. Who takes the site up takes none of its pages for a good one."""
+    wall = Wall(b"", 40, killed_at + 12)
+    processes: list[subprocess.Popen[str]] = []
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            reply = wall.says(path_of(head))
+            number = wall.seen - wall.after
+            if processes and number == 2:  # what came before is committed
+                wait_for(lambda: len(crawl.pages()) == 41, HANGS, "the first page of the wall is durable")
+            if processes and number == killed_at:
+                processes.pop().send_signal(signal.SIGKILL)
+            visit.send(reply or page(f"<title>Just a moment...</title><p>checking {number:016x} " + "- " * 200))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    with running(crawl, "--checkpoint-interval", "0.1") as process:
+        processes.append(process)
+        process.wait(HANGS)
+    assert any(length > 400 for url, length in lengths_of(crawl).items() if url != server.url())
+    run_whole(crawl, max_pushbacks=50)
+    assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
+    assert wall.seen > wall.after + wall.lasts
+    assert all_pages(crawl, server)

@@ -6,9 +6,11 @@ import gzip
 
 import pytest
 
+from scrawler.archive.record import digest
 from scrawler.core.party.pace import Pace
 from scrawler.core.party.refusals import Refusals, Says, is_refusal
 from scrawler.fetch.downloader import Request, Response
+from scrawler.model.replaced import EarlierPages
 from scrawler.model.results import Result
 
 WALL = b"<title>Just a moment...</title>" + b"<p>Checking your browser. " * 100
@@ -44,6 +46,35 @@ def test_a_wall_that_names_the_request_in_each_answer_is_one_page() -> None:
 
 def test_pages_that_differ_in_a_number_are_not_one_page() -> None:
     assert read_all([b"<p>page %d of 300" % number for number in range(100, 120)]) == [Says.WELL] * 20
+
+
+def test_pages_of_one_length_with_one_end_are_not_one_page() -> None:
+    """The first two of them may be, as the first one is not looked at."""
+    pages = [b"<p>page %d, and more words</p>" % number + b"." * 200 for number in range(5)]
+    assert read_all(pages) == [Says.WELL, Says.REFUSES, *[Says.WELL] * 3]
+
+
+def before(body: bytes) -> EarlierPages:
+    return EarlierPages("http://a.org/good", digest(body), len(body), "http://a.org/last")
+
+
+def test_a_good_page_is_known_from_before_where_a_site_is_taken_up_again() -> None:
+    own = b"<p>a page of its own" * 50
+    refusals = Refusals(before(own))
+    assert [refusals.read(answer(WALL, path=f"/{n}"), True, None) for n in range(3)][1:] == [Says.REFUSES] * 2
+    assert refusals.firsts == ("http://a.org/0", "http://a.org/last")
+    assert refusals.still_refuses(answer(WALL, path="/good"))
+    assert not refusals.still_refuses(answer(own, path="/good"))
+
+
+@pytest.mark.parametrize("shell", [WALL, WALL + b"<code>0123456789abcdef</code>"])
+def test_one_page_for_all_urls_before_and_after_is_no_refusal(shell: bytes) -> None:
+    """It may have something of its own each time."""
+    refusals = Refusals(before(shell))
+    now = shell.replace(b"0123", b"4567")
+    assert [refusals.read(answer(now, path=f"/{n}"), True, None) for n in range(3)][1:] == [Says.REFUSES] * 2
+    assert not refusals.still_refuses(answer(now, path="/good"))
+    assert refusals.read(answer(now, path="/4"), True, None) is Says.WELL
 
 
 def test_one_page_is_no_refusal_where_all_urls_had_it_before() -> None:
