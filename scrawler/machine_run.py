@@ -88,8 +88,13 @@ def _closed_by_day(archive: Archive) -> Sequence[ClosedFile]:
 
 
 def _files_of(settings: Settings) -> int:
-    """Return how many files and sockets a machine needs: of its threads, those of their seeds, and a few for all."""
-    return settings.threads * (settings.seeds_per_thread * settings.per_site + _FILES_OF_A_THREAD) + _FILES_SHARED
+    """Return how many files and sockets a machine needs: of its threads, those of their seeds, and a few for all.
+
+    A thread has as many connections in use as its seeds may have, and keeps as many that are idle. What its seeds have
+    that wait without a place, or are opened beyond the places, is not counted here: see `most_waiting`.
+    """
+    connections = 2 * settings.seeds_per_thread * settings.per_site
+    return settings.threads * (connections + _FILES_OF_A_THREAD) + _FILES_SHARED
 
 
 def have_files(settings: Settings, say: Callable[[str], None] = lambda line: None) -> None:
@@ -115,7 +120,10 @@ def have_files(settings: Settings, say: Callable[[str], None] = lambda line: Non
 
 
 def most_waiting(settings: Settings) -> int:
-    """Return how many seeds of a machine may wait without a place: each may have a connection that hangs."""
+    """Return how many seeds of a machine may wait without a place, or be opened beyond the places.
+
+    Each may have a connection that hangs.
+    """
     limit = file_limit()
     return MOST_WAITING if limit is None else max(0, min(MOST_WAITING, limit - _files_of(settings) - _FILES_TO_SPARE))
 

@@ -190,7 +190,7 @@ def test_too_few_files_are_told_before_hosts_seem_dead_for_want_of_them(
     done = shell(f"ulimit -n 60; {SCRAWLER} run --machines {machines}", tmp_path)
     assert done.returncode == 2
     said = error_line(done)
-    assert "may have 60 files and sockets open, and 20 threads of 10 seeds need 424: raise the limit" in said
+    assert "may have 60 files and sockets open, and 20 threads of 10 seeds need 624: raise the limit" in said
     assert [row["state"] for row in rows("seeds")] == ["ready"]
     assert shell(f"ulimit -n 100; {SCRAWLER} run --threads 2 --seeds-per-thread 4", tmp_path).returncode == 0
 

@@ -108,14 +108,14 @@ class Governor:
     def nothing_left(self, site: SiteContext) -> None:
         """Decide about what is held where nothing else is to be asked for, whose answer would tell.
 
-        That is at the end of a list, or where the site is to go to another machine.
+        That is at the end of a list, or where the site is to go to another machine. Not while more of a list comes.
         """
-        if site.probing or site.in_flight:
+        if site.probing or site.in_flight or (site.loads and not site.going):
             return
         last = site.held[-1]
         flight = flight_of(last.request)
         assert isinstance(flight, PageFlight)
-        if len(site.held) >= SHORT_ROW and (last.status >= 400 or site.going):
+        if len(site.held) >= SHORT_ROW:
             self._ask(site, flight.party, flight.origin)
         else:
             self._release(site)

@@ -39,15 +39,21 @@ _NEWEST: Final = 1 / 32  # weight of the newest opening
 class WaitingRoom:
     """How many seeds of a machine may wait without a place, and what its collectors have seen of hosts.
 
-    Each takes memory, and a descriptor while it is asked.
+    Each takes memory, and a descriptor while it is asked. So do openings for which there is no whole place.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.taken = 0
+        self.over = 0  # seeds that collectors hold beyond their places
         self.soon = SOON
         self.needed = 1.0  # part of the openings of late that came to need a place
         self._usual = SOON / _TIMES  # seconds that a first answer takes
+
+    @property
+    def left(self) -> int:
+        """How many more may be beyond the places."""
+        return max(0, self.most - self.taken - self.over)
 
     def answered_first(self, seconds: float) -> None:
         """Note how long the first answer of a host has taken."""
@@ -70,13 +76,15 @@ class Places:
         self.back: OrderedDict[int, SiteContext] = OrderedDict()  # of these, those that wait for one
         self.held = 0
         self._opening = 0  # seeds of these whose sites are at their opening
+        self._over = 0  # seeds of these for which there is no whole place, as the room knows of them
 
     @property
     def free(self) -> int:
         """Seeds for which there are places; below 0 where more openings than expected have come to need theirs."""
         capacity = self._rules.capacity
         taken = self.held - self._opening + ceil(self.room.needed * self._opening)
-        return min(capacity - taken, _OPENINGS * capacity - self.held)
+        within = max(0, capacity - self.held) + self.room.left
+        return min(capacity - taken, _OPENINGS * capacity - self.held, within)
 
     def __len__(self) -> int:
         return len(self.sites) + len(self.aside)
@@ -115,6 +123,9 @@ class Places:
 
     def _count(self, site: SiteContext, more: int) -> None:
         self.held += more
+        over = max(0, self.held - self._rules.capacity)
+        self.room.over += over - self._over
+        self._over = over
         if site.is_opening:
             self._opening += more
 
@@ -133,7 +144,7 @@ class Places:
 
     def give_up(self, site: SiteContext) -> bool:
         """Let a site that only waits go without a place; returns whether there was room to wait."""
-        if site.is_aside or self.room.taken >= self.room.most:
+        if site.is_aside or self.room.left + min(site.count, self._over) < 1:
             return False
         self.remove(site)
         self.aside[site.id] = site

@@ -188,6 +188,11 @@ class SiteContext:
     leaves_inbox: bool = False  # whether something there is not for the parties that are here: a new one is to begin
 
     @property
+    def loads(self) -> bool:
+        """Whether more of a list is on its way from the store."""
+        return any(lane.loading for party in self.parties for lane in party.lanes)
+
+    @property
     def inactive(self) -> bool:
         """Whether it can move: nothing is in flight, being read, or expected."""
         return not (self.in_flight or self.fetching or self.waiting)

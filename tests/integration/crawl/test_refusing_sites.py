@@ -188,18 +188,23 @@ def test_a_site_that_is_wanted_elsewhere_goes_in_the_midst_of_a_row(crawl: Crawl
     assert walls <= 1, "the first one says nothing yet"
 
 
-def test_a_list_that_ends_in_the_midst_of_a_row(crawl: Crawl, serve: Serve) -> None:
+@pytest.mark.parametrize("reply", [FORBIDDEN, WALL], ids=["403", "wall"])
+def test_a_list_that_ends_in_the_midst_of_a_row(crawl: Crawl, serve: Serve, reply: bytes) -> None:
     """The last five are refused: by the site, so that they are asked for again, or because they are for members."""
     last = set(PATHS[-5:])
-    server = serve(Wall(FORBIDDEN, len(PAGES) - 5, 8))
-    own = serve(lambda visit: give(visit, PAGES | dict.fromkeys(last, FORBIDDEN)))
+    server = serve(Wall(reply, len(PAGES) - 5, 8))
+    own = serve(lambda visit: give(visit, PAGES | dict.fromkeys(last, reply)))
     crawl.add([server.url(), own.url()])
     run_whole(crawl, max_pushbacks=9)
     ends = [crawl.seed(one.url()) for one in (server, own)]
+    errors = 5 if reply is FORBIDDEN else 0
     assert [(seed.end_reason, seed.counts.http_errors) for seed in ends] == [
         (EndReason.COMPLETED, 0),
-        (EndReason.COMPLETED, 5),
+        (EndReason.COMPLETED, errors),
     ]
+    lengths, right = lengths_of(crawl), lengths_at(server)
+    assert {url: lengths[url] for url in right} == right
+    assert [lengths[own.url(path)] for path in sorted(last)] == [len(reply.partition(b"\r\n\r\n")[2])] * 5
 
 
 def give(visit: Visit, replies: dict[str, bytes]) -> None:

@@ -229,7 +229,7 @@ def test_where_first_answers_take_long_they_are_waited_for_as_long() -> None:
 
 
 def test_an_opening_counts_as_the_part_of_a_place_that_openings_of_late_came_to_need() -> None:
-    places = Places(crawl_rules(capacity=10), room := WaitingRoom(1))
+    places = Places(crawl_rules(capacity=10), room := WaitingRoom(100))
     for number in range(10):
         places.add(site(number))
     assert places.free == 0, "so far all are thought to be real"
@@ -256,3 +256,25 @@ def test_where_all_sites_are_real_no_more_are_in_work_than_there_are_places() ->
         places.goes_on(places.sites[number])
         assert places.free == 1
         places.ends(places.sites[number])
+
+
+def test_openings_beyond_the_places_take_of_what_may_wait() -> None:
+    """Each may have a connection: there are no more of them than descriptors."""
+    room = WaitingRoom(3)
+    places, others = Places(crawl_rules(capacity=2), room), Places(crawl_rules(capacity=2), room)
+    for _ in range(100):
+        room.opened(needs_place=False)
+    for number in range(4):
+        assert places.free > 0
+        places.add(site(number))
+    assert (room.over, room.left) == (2, 1)
+    aside(others, site(10))
+    assert (room.left, places.free) == (0, 0)
+    others.add(site(11))
+    assert others.free == 1, "it has a place"
+    assert not others.give_up(others.sites[11]), "there is no room to wait"
+    assert places.give_up(places.sites[0]), "it is beyond the places already"
+    assert (room.taken, room.over, room.left) == (2, 1, 0)
+    for number in (1, 2, 3):
+        places.remove(places.sites[number])
+    assert (room.over, room.left) == (0, 1)
