@@ -301,12 +301,14 @@ class Upkeep:
 
     def _index_retried(self) -> None:
         """Write the indexes anew of files in which records may have become orphans since, for URLs were retried."""
+        here = [(name, path) for name in self.orphans.files() if (path := self.files.path(name)) is not None]
+        if not here:
+            return  # as nearly always: all lists of all seeds would be looked at
         until = retried_until(self._database)
         if until is None:
             return
-        for name in self.orphans.files():
-            path = self.files.path(name)
-            if path is not None and _written_at(index_of(path)) < until + _CLOCKS_MS:
+        for name, path in here:
+            if _written_at(index_of(path)) < until + _CLOCKS_MS:
                 self._records_at(name).index_again([name])
 
     def _mend(self, warc_file: str) -> None:
