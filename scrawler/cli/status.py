@@ -39,6 +39,7 @@ from scrawler.store.seeds import Seeds
 from scrawler.store.webhooks import Waiting, Webhooks
 from scrawler.units import counted, human_bytes
 
+_ERRORS = ("http_errors", "failures", "denied")
 # Counts of seeds that are told where they are not 0; all others stand in `scrawler seeds --json`.
 _TOLD = (
     *("denied", "unwanted", "trapped", "revisits", "near_duplicates", "noindex", "nofollow", "assets", "sitemap_urls"),
@@ -111,6 +112,14 @@ def _told_of(urls: Exchanged) -> dict[str, int]:
     return {f"urls_{name}": number for name, number in urls._asdict().items()}
 
 
+def _errors_of(counts: Mapping[str, int]) -> int:
+    """Return how many URLs have an error as their result now.
+
+    What a retry has made good is none of them any more; machines have met it, and count it.
+    """
+    return sum(counts[name] for name in _ERRORS)
+
+
 def _seconds_left(crawl: BareCrawl, summary: Summary, orders: CrawlOrders) -> float | None:
     """Return how long the crawl takes yet; None where no machine is at work, or nobody can tell."""
     if orders.paused or not any(machine.state.value in LIVING for machine in summary.machines):
@@ -135,9 +144,9 @@ def _as_json(
         "settings": dict(orders.settings),
         "seeds": {state: sum(reasons.values()) for state, reasons in seeds.items()},
         "end_reasons": seeds.get("done", {}),
-        "pages": summary.pages,
+        "pages": counts["pages"],
         "bytes": summary.bytes,
-        "errors": summary.errors,
+        "errors": _errors_of(counts),
         "counts": dict(counts),
         "pages_per_second": round(summary.pages_per_second, 2),
         "machines": [with_dates(asdict(machine)) for machine in summary.machines],
@@ -218,9 +227,9 @@ def _print(
         for reason, count in sorted(reasons.items(), key=lambda item: -item[1])
     }
     lines |= {
-        "pages": f"{summary.pages:,}",
+        "pages": f"{counts['pages']:,}",
         "bytes": human_bytes(summary.bytes),
-        "errors": f"{summary.errors:,}",
+        "errors": f"{_errors_of(counts):,}",
     }
     lines |= {label(name): shown(name, counts[name]) for name in _TOLD if counts[name]}
     lines |= told

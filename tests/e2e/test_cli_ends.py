@@ -68,6 +68,22 @@ def test_what_was_left_out_is_told_with_what_fetches_it(tmp_path: Path) -> None:
     assert "URLs to be asked for again (timeout): 0" in idle.stderr
 
 
+def test_an_error_that_a_retry_has_made_good_is_told_no_more(tmp_path: Path) -> None:
+    answers = {"/": linking("home", "/1"), "/1": Answer(b"sick", HTML, 500)}
+
+    def told() -> tuple[int, int]:
+        status = json.loads(scrawl(tmp_path / "out", "status", "--json").stdout)
+        return status["pages"], status["errors"]
+
+    with Site(answers) as site:
+        scrawl(tmp_path, "crawl", site.root, "--folder", "out", *FLAGS)
+        assert told() == (1, 1)
+        answers["/1"] = linking("one", "/")
+        scrawl(tmp_path / "out", "run", "--retry", "urls", "--result", "http-error", *FLAGS)
+        assert told() == (2, 0)
+    assert re.search(r"errors +0\n", scrawl(tmp_path / "out", "status").stdout)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -141,12 +141,16 @@ class Refusals:
         now = print_of(response)
         return now == self._print and now != self.good_print and not self._is_as_before(response)
 
-    def _is_as_before(self, response: Response) -> bool:
-        """Tell whether the page that was good earlier has come again; then it is what others are compared with."""
+    def _is_as_before(self, response: Response, nearly: bool = True) -> bool:
+        """Tell whether the page that was good earlier has come again; then it is what others are compared with.
+
+        `nearly`: or one that is as long, as pages have something of their own each time.
+        """
         before, body = self._before, response.body
         if before is None:
             return False
-        if abs(len(body) - before.length) > _AS_BEFORE and digest(body) != before.digest:
+        is_near = nearly and abs(len(body) - before.length) <= _AS_BEFORE
+        if not is_near and digest(body) != before.digest:
             return False
         self.good_print = print_of(response)
         self._good_whole = print_of(response, echoes=True)
@@ -173,6 +177,8 @@ class Refusals:
             self.first = response.request.url
             return Says.WELL
         had_own = was is None or was != earlier
+        if not self.good_print:
+            self._is_as_before(response, nearly=False)
         if self._print == self.good_print or not had_own:
             return Says.WELL
         if self._good_whole == print_of(response, echoes=True):
