@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import signal
@@ -179,6 +180,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if engine in ("mariadb", "postgresql"):
             item.add_marker(pytest.mark.servers)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of all that the collector of garbage goes through: that is most of a worker."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

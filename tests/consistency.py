@@ -14,7 +14,7 @@ from warcio.checker import Checker
 
 from scrawler.archive.record import base32, warc_date
 from scrawler.model.rows import PageRow
-from scrawler.store.engine import open_database
+from scrawler.store.engine import Waiting, connect
 from scrawler.store.pages import Pages
 
 Span = tuple[str, int, int]  # file, offset, length
@@ -82,7 +82,7 @@ def _index_of(path: Path) -> Path:
 
 
 def _rows(database_url: str) -> tuple[dict[Span, Row], list[Span]]:
-    database = open_database(database_url, create=False)
+    database = connect(database_url, Waiting(), create=False)
     try:
         archived = [Row.of(row) for row in Pages(database).all() if row.warc_file]
         columns = "warc_file, warc_offset, warc_length, url, fetched_at, 0, digest, status"

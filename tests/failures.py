@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import sys
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -48,11 +49,35 @@ def pytest_sessionfinish(exitstatus: int) -> None:
             file.write(json.dumps({"exit": int(exitstatus)}) + "\n")
 
 
+# Seconds of computing, about: of one test in a folder, and of some files as a whole.
+OF_A_TEST = {"tests/unit/": 0.05, "tests/integration/store/": 0.2, "": 0.5}
+OF_A_FILE = {
+    "tests/e2e/test_tutorials.py": 10.0,
+    "tests/fuzz/test_compiled_parts.py": 10.0,
+    "tests/fuzz/test_fuzz.py": 15.0,
+    "tests/integration/crawl/test_every_step.py": 60.0,
+    "tests/integration/crawl/test_fault_web.py": 40.0,
+    "tests/unit/core/test_crawl_likeness.py": 25.0,
+    "tests/unit/core/test_crawl_traps.py": 25.0,
+    "tests/unit/test_packaging.py": 15.0,
+    "tests/unit/test_regular_expressions.py": 15.0,
+}
+
+
 class FileScheduling(LoadFileScheduling):  # type: ignore[misc]
     """A file is one worker's. A test that ends its worker is not given to another one.
 
-    The scheduler of xdist gives it to one worker after the other, and each of them dies.
+    The scheduler of xdist gives it to one worker after the other, and each of them dies. It also begins with the files
+    of most tests, so that a file of one test that takes a minute is the last one, and others have nothing to do.
     """
+
+    def schedule(self) -> None:
+        """Give out files, at first those that take longest."""
+        is_first = self.collection is None
+        super().schedule()
+        if is_first:
+            longest_first = sorted(self.workqueue.items(), key=lambda unit: -seconds_of(unit[0], len(unit[1])))
+            self.workqueue = OrderedDict(longest_first)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """Forget a worker that has died; return the test that it was at, if it was at one."""
@@ -72,6 +97,13 @@ class FileScheduling(LoadFileScheduling):  # type: ignore[misc]
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
     """Replace the scheduler that gives whole files to workers."""
     return FileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def seconds_of(file: str, tests: int) -> float:
+    """Return about how long a file with as many tests takes."""
+    if file in OF_A_FILE:
+        return OF_A_FILE[file]
+    return tests * next(seconds for folder, seconds in OF_A_TEST.items() if file.startswith(folder))
 
 
 def read(path: Path) -> tuple[list[Failure], int | None]:

@@ -42,7 +42,7 @@ _SETTINGS = {
     "wal_level": "minimal",
     "max_wal_size": "256MB",
     "min_wal_size": "32MB",
-    "autovacuum_naptime": "5s",
+    "autovacuum_naptime": "60s",  # each time it starts a process for each database
     "lc_messages": "C",
     "log_min_messages": "log",
 }

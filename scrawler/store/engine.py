@@ -200,8 +200,8 @@ class Database:
 
     def close(self) -> None:
         """Close all connections; the object is not used again."""
-        self._engine.dispose()
-        self._reader.dispose()
+        for engine in {self._engine, self._reader}:
+            engine.pool.dispose()  # an engine would make itself a new pool
 
 
 def plain_rows(connection: Connection, query: AnySelect) -> Sequence[tuple[Any, ...]]:

@@ -128,7 +128,9 @@ def check_columns(connection: Connection, where: str) -> None:
     Raises:
         StoreError: something is missing.
     """
-    found = set(map(tuple, connection.exec_driver_sql(_COLUMNS[connection.dialect.name])))
+    result = connection.exec_driver_sql(_COLUMNS[connection.dialect.name])
+    found = set(result.cursor.fetchall())
+    result.close()
     lacking = next((one for one in _needed_columns() if one not in found), None)
     if lacking is not None:
         raise StoreError(

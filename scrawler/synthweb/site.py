@@ -16,9 +16,12 @@ _MASK = (1 << 64) - 1
 _MASK_32 = (1 << 32) - 1
 
 
-def mix(*numbers: int) -> int:
-    """Hash small integers into 64 well-spread bits (multiply and shift, as in splitmix64)."""
-    value = 0
+def mix(*numbers: int, begun: int = 0) -> int:
+    """Hash small integers into 64 well-spread bits (multiply and shift, as in splitmix64).
+
+    What is `begun` was made of those that come before.
+    """
+    value = begun
     for number in numbers:
         value = (value + number + 0x9E3779B97F4A7C15) & _MASK
         value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK

@@ -1,11 +1,14 @@
 """Loads the command line once; forks of this process are its commands, for `forks.py`, which starts it.
 
-A fork ends by the end of this file, as the script `scrawler` does: with its own exit code, its own descriptors, and all
-that Python does at the end of a process.
+A fork ends as the script `scrawler` does: with its own exit code and descriptors, its threads joined, its streams
+flushed, and what is to run at the end of a process run. Only what is in memory is not taken apart: it is common to all
+forks, and each would make a copy of it for that, which takes longer than most commands.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
 import importlib
 import json
 import os
@@ -13,6 +16,7 @@ import pkgutil
 import select
 import socket
 import sys
+import threading
 
 LONGEST = 2**20  # bytes of a command with its environment
 
@@ -78,6 +82,16 @@ def _become(message: bytes, streams: list[int], link: socket.socket) -> list[str
     return words
 
 
+def _end(code: int) -> None:
+    """End this process as Python would; where the streams cannot be flushed Python says so itself."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
     sys.path[:] = [one for one in sys.path if one != os.path.dirname(__file__)]
     import scrawler.cli
@@ -86,6 +100,14 @@ if __name__ == "__main__":
     commands = (found.name for found in pkgutil.iter_modules(scrawler.cli.__path__, "scrawler.cli."))
     for module in (*commands, *_LOADED):
         importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # the end of a fork would go through all that is loaded, and copy it
     # A duplicate above the three that are a command's own.
     sys.argv = asked_for(socket.socket(fileno=os.dup(0)))
-    main()
+    try:
+        main()
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        code = end.code
+    _end(code)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from email.utils import formatdate
 from time import time
 
+from scrawler.synthweb.faults.answers import bomb
 from scrawler.synthweb.faults.visit import Fault, Script, Visit, page, reply
 
 Robots = Callable[[Visit], bytes]
@@ -132,9 +132,7 @@ SITE_FAULTS: tuple[Fault, ...] = (
         "a sitemap index that lists itself",
         _xml("<sitemapindex><sitemap><loc>/sitemap.xml</loc></sitemap></sitemapindex>"),
     ),
-    _with_sitemap(
-        "sitemap-bomb", "64 MiB of sitemap in 64 KiB", reply(gzip.compress(bytes(64 << 20)), "200 OK", _XML, _GZIP)
-    ),
+    _with_sitemap("sitemap-bomb", "64 MiB of sitemap in 64 KiB", reply(bomb(64), "200 OK", _XML, _GZIP)),
     Fault("robots-never", "robots.txt without an answer", _never_robots),
     _without_robots("busy", "429 each time", _busy),
     _without_robots("busy-once", "429 once a page, Retry-After in seconds", _busy_once),

@@ -55,10 +55,16 @@ class TrapSite:
 def words(*draw: int, count: int = 60) -> str:
     """Return invented words, for each draw others."""
     made = []
+    begun, syllables, known = mix(*draw), _SYLLABLES, len(_SYLLABLES)
     for number in range(count):
-        bits = mix(*draw, number)
-        syllables = (_SYLLABLES[(bits >> 8 * place) % len(_SYLLABLES)] for place in range(2 + bits % 3))
-        made.append("".join(syllables))
+        bits = mix(number, begun=begun)
+        word = syllables[bits % known] + syllables[(bits >> 8) % known]
+        further = bits % 3
+        if further:
+            word += syllables[(bits >> 16) % known]
+        if further == 2:
+            word += syllables[(bits >> 24) % known]
+        made.append(word)
     return " ".join(made)
 
 

@@ -6,6 +6,7 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,12 @@ from scrawler.model.seeds import Seed
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawls
+from scrawler.store.engine import Database, Waiting, connect
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.scope import site_key
 from tests.integration.fetch.servers import RawServer, Script
+from tests.patterns import make_ready
 
 
 class Crawl:
@@ -48,6 +51,7 @@ class Crawl:
         return Settings.model_validate(values | changes)
 
     def add(self, urls: Iterable[str], scope: Scope = Scope.HOST) -> None:
+        make_ready(self.url)
         with self.opened() as crawl:
             Crawls(crawl.database).open("crawl", scope)
             Seeds(crawl.database).add([NewSeed(url, site_key(url, scope), 0) for url in urls])
@@ -64,9 +68,13 @@ class Crawl:
         """The crawl as the library has it."""
         return scrawler.Crawl(settings=self.settings())
 
+    def reading(self) -> AbstractContextManager[Database]:
+        """The database, whose schema is not looked at again."""
+        return closing(connect(self.url, Waiting(), create=False))
+
     def pages(self) -> list[PageRow]:
-        with self.opened() as crawl:
-            return list(Pages(crawl.database).all())
+        with self.reading() as database:
+            return list(Pages(database).all())
 
     def fetched(self) -> set[str]:
         return {row.url for row in self.pages() if row.result == Result.FETCHED}
@@ -76,27 +84,29 @@ class Crawl:
         return {url for url in self.fetched() if not url.endswith(".pdf")}
 
     def seeds(self) -> list[Seed]:
-        with self.opened() as crawl:
-            return [view.seed for view in Seeds(crawl.database).list()]
+        with self.reading() as database:
+            return [view.seed for view in Seeds(database).list()]
 
     def seed(self, url: str) -> Seed:
         return next(seed for seed in self.seeds() if seed.url == url)
 
     def candidates(self) -> set[str]:
-        with self.opened() as crawl:
-            return {view.url for view in Candidates(crawl.database).merged()}
+        with self.reading() as database:
+            return {view.url for view in Candidates(database).merged()}
 
-    def check(self) -> None:
-        """What must hold after any run: one row a URL, counters equal to rows.
+    def check(self) -> list[Seed]:
+        """What must hold after any run: one row a URL, counters equal to rows. Returns the seeds.
 
         A URL that was redirected to a cookie gate may have one more, of its second answer.
         """
-        rows = self.pages()
+        with self.reading() as database:
+            rows = list(Pages(database).all())
+            seeds = [view.seed for view in Seeds(database).list()]
         gated = {row.url for row in rows if row.result == Result.REDIRECT and row.attempts == 1}
         again = Counter(row.url for row in rows if row.url in gated and row.attempts == 2)
         twice = [url for url, times in Counter(row.url for row in rows).items() if times > 1 + (again[url] == 1)]
         assert not twice, f"more than one row: {twice[:5]}"
-        for seed in self.seeds():
+        for seed in seeds:
             mine = [row for row in rows if row.seed_id == seed.id]
             counts = seed.counts
             by_result = Counter(row.result for row in mine)
@@ -113,6 +123,7 @@ class Crawl:
             rest = len(mine) - counts.pages - others
             assert counts.failures == rest
             assert counts.revisits == sum(row.revisit for row in mine if row.result == Result.FETCHED)
+        return seeds
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.model.seeds import SeedState
-from scrawler.store.engine import open_database
 from scrawler.store.seeds import Seeds
 from tests.consistency import check_records
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
@@ -95,16 +94,13 @@ def run_whole(crawl: Crawl, **changes: Any) -> RunSummary:
 
 def end_details(crawl: Crawl) -> dict[str, str]:
     """Seed -> why it ended, in words."""
-    database = open_database(crawl.url)
-    details = {view.seed.url: view.end_detail for view in Seeds(database).list()}
-    database.close()
-    return details
+    with crawl.reading() as database:
+        return {view.seed.url: view.end_detail for view in Seeds(database).list()}
 
 
 def check_whole(crawl: Crawl) -> None:
     """What must hold once a crawl has ended: seeds, rows, WARC files and indexes tell the same."""
-    crawl.check()
-    for seed in crawl.seeds():
+    for seed in crawl.check():
         assert seed.state is SeedState.DONE
         assert seed.end_reason is not None
     check_records(crawl.url, crawl.folder / "pages")

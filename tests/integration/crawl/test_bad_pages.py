@@ -32,10 +32,10 @@ FOLLOWED: dict[str, tuple[Reply, str]] = {
     "cut-gzip": (page(gzip.compress(LINK + b"x" * 100_000, 0)[:-1000], "Content-Encoding: gzip"), "decode-error"),
     "unknown-encoding": (page(LINK, "Content-Encoding: rot13"), "decode-error"),
     "gzip-bomb": (
-        page(gzip.compress(LINK + b" " * (64 * MIB)), "Content-Encoding: gzip"), "decoded-too-large"
+        page(gzip.compress(LINK + b" " * (64 * MIB), 1), "Content-Encoding: gzip"), "decoded-too-large"
     ),
     "gzip-bomb-in-gzip": (
-        page(gzip.compress(gzip.compress(LINK + b" " * (64 * MIB))), "Content-Encoding: gzip, gzip"),
+        page(gzip.compress(gzip.compress(LINK + b" " * (64 * MIB), 1)), "Content-Encoding: gzip, gzip"),
         "decoded-too-large",
     ),
     "megabyte-of-divs": (page(LINK + b"<div>" * (MIB // 5) + LINK), "deep-html"),
