@@ -24,7 +24,7 @@ from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
 from scrawler.store.overview import LIVING
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, bytes_literals, in_order_of_id, seed_of, sliced
-from scrawler.store.sites import ensure_sites, lock_and_wake_sites
+from scrawler.store.sites import ensure_sites, lock_and_wake_sites, moved_sites
 from scrawler.store.tables import machine, seed, site
 from scrawler.tuples.classes import NamedTuple, dataclass
 
@@ -181,7 +181,7 @@ class Seeds:
             nonlocal most, began
             began = time.monotonic()
             # After an earlier try that did commit, all are there.
-            most = max(most, self._add_rows(connection, batch, turn))
+            most = max(most, self._add_rows(connection, batch, turn, joins=True))
             return Added(most, len(batch) - most)
 
         if turn is not None:
@@ -206,7 +206,10 @@ class Seeds:
         """
         return self._add_rows(connection, batch) if batch else 0
 
-    def _add_rows(self, connection: Connection, batch: Sequence[NewSeed], turn: Turn | None = None) -> int:
+    def _add_rows(
+        self, connection: Connection, batch: Sequence[NewSeed], turn: Turn | None = None, joins: bool = False
+    ) -> int:
+        """Add rows; `joins`: at sites that have moved to others those are of them, so that one machine asks both."""
         with_columns = any(one.columns for one in batch)
         if with_columns and max(len(one.columns) for one in batch) > LONGEST_TEXT:
             raise StoreError(f"the further columns of a seed have more than {LONGEST_TEXT} characters")
@@ -223,6 +226,8 @@ class Seeds:
         try:
             known: set[bytes] = set()
             if made < len(ids):  # the owner of a site that was there may just be letting go of it
+                if joins:
+                    ids |= moved_sites(connection, ids)
                 lock_and_wake_sites(connection, ids.values())
                 known = _known(connection, hashes)
             now = database_time(connection, self._database.clock)

@@ -6,7 +6,7 @@ lets go of a site: so none ends as done while it has a seed to crawl.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, exists, or_, select, update
 from sqlalchemy import case as sql_case
@@ -24,6 +24,7 @@ from scrawler.store.rows import AnyRow, AnySelect, among, bytes_literals, in_sta
 from scrawler.store.tables import machine, seed, site
 from scrawler.tuples.classes import NamedTuple
 
+_HOMES = "http://", "https://", "http://www.", "https://www."  # what home pages of a site begin with
 GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)
 _WOKEN = 500  # sites that rest which one claim wakes
 _ASTRAY: Millis = 60_000  # the clocks of machines may differ by so much
@@ -79,6 +80,24 @@ def ensure_sites(connection: Connection, keys: Collection[str], dialect: Dialect
             zip((key for _, key in part), _ids_in_order(connection, [key_hash for key_hash, _ in part]), strict=True)
         )
     return ids, made
+
+
+def moved_sites(connection: Connection, ids: Mapping[str, int]) -> dict[str, int]:
+    """Return the sites to which others have moved, by the keys of these, of which `ids` has the ids.
+
+    A site has moved if a seed of its home page was led away, and no seed is there any more.
+    """
+    homes: dict[bytes, str] = {}
+    for part in sliced(sorted(ids.values())):
+        left = exists().where(seed.c.site_id == site.c.id)
+        empty = select(site.c.site_key).where(site.c.id.in_(part), in_state(SiteState.DONE), site.c.token > 0, ~left)
+        for key in connection.scalars(empty):
+            homes.update((url_hash(f"{start}{key}/"), key) for start in _HOMES)
+    moved: dict[str, int] = {}
+    for hashes in sliced(sorted(homes)):
+        query = select(seed.c.url_hash, seed.c.site_id).where(seed.c.url_hash.in_(hashes), seed.c.rehomed > 0)
+        moved.update((homes[bytes(row.url_hash)], row.site_id) for row in connection.execute(query))
+    return moved
 
 
 def ensure_guest_sites(connection: Connection, keys: Collection[str], dialect: Dialect) -> dict[str, int]:

@@ -169,10 +169,20 @@ def is_reachable(url: str, depth: int, key: str, given: str, home_url: str, scop
     asked for again.
     """
     of_url = site_key(url, scope)
-    if of_url == key:
+    if of_url in (key, site_key(home_url, scope)):
         return True
     led = moved_with(home_url, given, (url,), scope) if depth > 0 else []
     return any(site_key(one, scope) == of_url for one in led)
+
+
+def joined_at(home_url: str, key: str, scope: Scope) -> tuple[str, ...]:
+    """Return where a seed's own URL would stand at the site with a key, if that is another one than its own.
+
+    Its own site has moved there before it was a seed.
+    """
+    if site_key(home_url, scope) == key:
+        return ()
+    return (f"http://{key}{home_url[len(origin(home_url)) :]}",)
 
 
 def _with_and_without_dot(netloc: str) -> list[str]:

@@ -38,7 +38,7 @@ from scrawler.revisit.due import Wishes
 from scrawler.revisit.learning import SiteLearning, unpack_rates
 from scrawler.revisit.policy import Bounds
 from scrawler.urls.analyzer import UrlAnalyzer
-from scrawler.urls.scope import host_port, moved_with, scope_of, site_key
+from scrawler.urls.scope import ScopeRule, host_port, joined_at, moved_with, scope_of, site_key
 from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
 
@@ -265,7 +265,7 @@ class SiteTaker:
 
     def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
         """Make the context of one seed; it is begun if it has a list already."""
-        scope = scope_of(seed.home_url, self._rules.scope, self._moved_from(site, seed) if seed.rehomed else ())
+        scope = self._scope(site, seed)
         aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
         rejections = RejectionSample(seed.id)
         rules, own = site.own_rules or self._rules, site.own_rules
@@ -303,6 +303,15 @@ class SiteTaker:
         if party.begun and not party.redirected.asked_again(url_hash(seed.home_url)):
             self._recall_own(party)
         return party
+
+    def _scope(self, site: SiteContext, seed: Seed) -> ScopeRule:
+        """Return what is internal to a seed, with what belongs to it since it, or its site, has moved."""
+        also: Iterable[str] = ()
+        if seed.rehomed:
+            also = self._moved_from(site, seed)
+        elif not site.visits:
+            also = joined_at(seed.home_url, site.key, self._rules.scope)
+        return scope_of(seed.home_url, self._rules.scope, also)
 
     def _moved_from(self, site: SiteContext, seed: Seed) -> list[str]:
         """Return the URLs whose scopes belong to a seed that has moved to another site, as that is where they led from.

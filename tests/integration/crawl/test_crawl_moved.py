@@ -171,3 +171,35 @@ def test_what_comes_after_the_first_visit_reaches_the_given_host_too(crawl: Craw
     begin_again(crawl.settings(), (), 0, threading.Event())
     crawl.run(resolve=RESOLVE)
     assert {one for one in served if not one.endswith("/robots.txt")} == whole
+
+
+def test_another_seed_of_the_given_host_joins_the_party_later(crawl_on_both: Crawl, serve: Serve) -> None:
+    """It is of the site to which its own has moved: nothing is asked for twice, and new pages are of both hosts."""
+    crawl, served = crawl_on_both, list[str]()
+    given_host: dict[str, str | tuple[str, ...]] = {
+        "/": HOME + "/", "/own": ("/own/1",), "/own/1": (), "/new": ("/new/1", HOME + "/new/2"), "/new/1": (),
+        "/contact": HOME + "/contact", "/late": HOME + "/late",
+    }  # fmt: skip
+    site: dict[str, str | tuple[str, ...]] = {"/": (GIVEN + "/own", "/contact"), "/contact": (), "/new/2": ()}
+    server = serve(by_name({"shop.test": given_host, "www.shop.test": {**site, "/late": ("/later",)}}, served, {}))
+    crawl.add([server.url(host="shop.test")])
+    run_whole(crawl, resolve=RESOLVE)
+    first = {"www.shop.test/", "www.shop.test/contact", "shop.test/own", "shop.test/own/1"}
+    assert short(server, crawl, Result.FETCHED) == first
+    more = [server.url(path, host="shop.test") for path in ("/own/1", "/contact", "/new", "/late")]
+    crawl.add(more)
+    run_whole(crawl, resolve=RESOLVE)
+    more_pages = {"shop.test/new", "shop.test/new/1", "www.shop.test/new/2", "www.shop.test/late"}
+    assert short(server, crawl, Result.FETCHED) == first | more_pages
+    assert [crawl.seed(url).end_reason for url in more] == [
+        EndReason.COVERED, EndReason.COVERED, EndReason.COMPLETED, EndReason.COMPLETED,
+    ]  # fmt: skip
+    assert len({seed.site_id for seed in crawl.seeds()}) == 1
+    assert crawl.candidates() == set()
+    asked = Counter(one for one in served if not one.endswith("/robots.txt"))
+    assert asked.pop("shop.test/contact") == 1, "it is where its redirect leads that was known"
+    assert set(asked.values()) == {1}
+    served.clear()
+    begin_again(crawl.settings(), (), 0, threading.Event())
+    crawl.run(resolve=RESOLVE)
+    assert set(served) >= first | more_pages
