@@ -23,7 +23,7 @@ from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.synthweb.process import WebProcess
 from scrawler.synthweb.traps.honest import LARGE_SHOP
-from scrawler.synthweb.traps.pages import TrapSite
+from scrawler.synthweb.traps.pages import BEYOND, TrapSite
 from scrawler.synthweb.traps.server import EVERYTHING, TrapWeb
 
 _MORE = 600  # pages that are fetched beside the real ones at most, or twice as many as a site may cost
@@ -76,7 +76,7 @@ def _settings(web: TrapWeb, sites: Sequence[TrapSite]) -> str:
 
 def _most(site: TrapSite) -> int:
     """Return how many pages are fetched of a site, if nothing else ends it."""
-    return len(site.real) + 2 * site.beyond if site.endless else 5 * len(site.real) + _MORE
+    return len(site.real) + 2 * BEYOND if site.endless else 5 * len(site.real) + _MORE
 
 
 def _host(home: str) -> str:
@@ -98,7 +98,7 @@ def rows_of(database: Path, web: TrapWeb, sites: Sequence[TrapSite]) -> Iterator
                 "real pages": len(real),
                 "real pages fetched": len(fetched & real),
                 "pages beyond": len(fetched - real),
-                "may be": site.beyond if site.endless else "",
+                "may be": BEYOND if site.endless else "",
                 "left out as traps": left_out,
                 "end reason": reason or "none",
             }
@@ -122,8 +122,7 @@ def report(rows: Sequence[Row], seconds: float) -> Report:
                   [Line("pages beyond", list(range(1, len(beyond) + 1)), beyond)])  # fmt: skip
     notes = [
         f"{kinds['honest']} honest sites and {kinds['endless']} endless ones in one crawl, which took {seconds:.0f} s."
-        " A site may cost 300 pages beyond its real ones; of text that is new in part 1,500. What nothing ends is cut"
-        " off after twice as many.",
+        f" A site may cost {BEYOND} pages beyond its real ones. What nothing ends is cut off after twice as many.",
         "A real page is one with content of its own; of a shop that are its products, of a calendar its events. Choices"
         " of filters, editors, and copies that are not translated count as beyond.",
     ]

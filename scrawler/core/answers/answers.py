@@ -289,7 +289,7 @@ class AnswerHandler:
         """
         party, entry = flight.party, flight.entry
         if party.traps is not None and entry.referrer:
-            party.traps.pass_on(row.url_hash, entry.referrer)
+            party.traps.pass_on(row.url_hash, entry.referrer, entry.url)
         location = location_of(response)
         if target := redirect_target(party.analyzer, entry.url, location):
             party.add_relation(row.url_hash, "redirect", target)

@@ -387,10 +387,11 @@ class SiteTaker:
             return PartyTraps(seed.id, rules)
         traps = PartyTraps(seed.id, rules, self._frontier.patterns(seed.id))
         listed, ahead, sitemaps = (
-            [(entry.url, entry.referrer) for _, entry in islice(self._own_entries(seed.id, 0, lane.number), _RECALLED)]
+            [entry for _, entry in islice(self._own_entries(seed.id, 0, lane.number), _RECALLED)]
             for lane in (NORMAL, PUSHED, SITEMAP)
         )
-        traps.recall(listed, ahead, [url for url, _ in sitemaps])
+        redirects = {entry.referrer for entry in (*listed, *ahead) if entry.hops}
+        traps.recall(_found(listed), _found(ahead), [entry.url for entry in sitemaps], redirects)
         return traps
 
     def _searches(self, seed: Seed, rules: CrawlRules) -> Searches:
@@ -515,3 +516,8 @@ class SiteTaker:
         for lane in orphans:
             lane.hand_to(begun.seed.id)
         begun.lanes += orphans
+
+
+def _found(entries: Iterable[Entry]) -> list[tuple[str, bytes]]:
+    """Return the URLs of entries with what led to them."""
+    return [(entry.url, entry.referrer) for entry in entries]

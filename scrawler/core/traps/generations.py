@@ -7,7 +7,7 @@ them, fetched ahead of all others, shows whether they have an end (`lines`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from scrawler.core.seen import SeenFilter
@@ -59,15 +59,23 @@ class Generations:
         found = next(iter(self._endless.values()), self.names)
         return found.evidence
 
-    def recall(self, listed: list[tuple[str, bytes]], ahead: list[tuple[str, bytes]]) -> None:
-        """Find out anew, of URLs and what led to them, where lists and mazes are; those of lines are in `ahead`."""
+    def recall(
+        self, listed: list[tuple[str, bytes]], ahead: list[tuple[str, bytes]], redirects: Collection[bytes] = ()
+    ) -> None:
+        """Find out anew, of URLs and what led to them, where lists and mazes are; those of lines are in `ahead`.
+
+        `redirects` has the hashes of the URLs that redirect.
+        """
         named: dict[bytes, list[str]] = {}
         for url, referrer in (*listed, *ahead):
             named.setdefault(referrer, []).append(url)
         # A line begins below what is listed, and more is listed below a line.
         for url, referrer in (*listed, *ahead, *listed) if ahead else listed:
-            urls = named.get(url_hash(url), ())
-            if len(urls) >= OPEN:
+            key = url_hash(url)
+            urls = named.get(key, ())
+            if key in redirects:
+                self._sources.pass_on(key, referrer)
+            elif len(urls) >= OPEN:
                 self._recall(url, referrer, urls)
 
     def _recall(self, url: str, referrer: bytes, urls: Iterable[str]) -> None:
@@ -158,6 +166,7 @@ class Generations:
         if parent is None:
             return
         page.root = parent.root
+        page.strays = parent.known not in (known, _UNKNOWN)
         differs = parent.known != _UNKNOWN and abs(known - parent.known) > 1 + new // _BY_CHANCE
         if new < OPEN or differs:
             return

@@ -20,7 +20,9 @@ OPEN: Final = 2  # new URLs to which a page of a line leads at least
 _FEWEST: Final = 5  # generations that show a line to be endless at the least, where another one was
 _NOTHING: Final = 4  # a generation that says nothing weighs more than one that says little
 _LITTLE: Final = 1
-_LONGEST: Final = 1_000  # generations that do so whatever is said on them
+_LONG: Final = 110  # generations that do so whatever is said on them, if next to none meets what was named before
+_STRAYS: Final = 16  # ... one of so many at most: on a real site more do so the longer the line is
+_LONGEST: Final = 1_000  # generations that do so in any case
 _SOONER: Final = 10  # a line ends so many times sooner where another one was endless
 _PATIENCE: Final = 32  # pages of a party within which the next page of a line has to come
 _LONGEST_REST: Final = 256  # pages of a party between two lines
@@ -29,12 +31,13 @@ _LONGEST_REST: Final = 256  # pages of a party between two lines
 class Line:
     """The line that a party follows at the time, if any; guarded by the machine's turn."""
 
-    __slots__ = ("_barren", "_failures", "_few", "_length", "_until", "_waits", "next")
+    __slots__ = ("_barren", "_failures", "_few", "_length", "_strays", "_until", "_waits", "next")
 
     def __init__(self) -> None:
         self.next = ""  # the URL with which the line goes on; empty: none is followed
         self._length = 0
         self._few = 0  # pages of the line with few words that are new, or few others
+        self._strays = 0  # pages of the line with one known link more than the page before, or one fewer
         self._barren = 0  # its last pages that had nothing new to say, weighed
         self._failures = 0
         self._waits = 0  # pages of the party before the next line may begin
@@ -55,6 +58,7 @@ class Line:
             self._length += max(0, page.open - 1)
         self._length += 1
         self._few += page.few
+        self._strays += page.strays
         self._barren += _NOTHING if page.says is Says.NOTHING else _LITTLE
         if page.says is Says.NEW:
             self._barren = 0
@@ -64,7 +68,11 @@ class Line:
 
     def is_endless(self, needed: int) -> bool:
         """Whether the line is shown to be without an end, by so many generations."""
-        return self._length >= (needed if 2 * self._few >= needed else _LONGEST)
+        if self._length < needed:
+            return False
+        if 2 * self._few >= needed or self._length >= _LONGEST:
+            return True
+        return self._length >= _LONG and self._strays * _STRAYS <= self._length
 
     @property
     def is_barren(self) -> bool:
@@ -77,7 +85,15 @@ class Line:
             self._fail(pages)
             return
         self.next = ""
-        self._length = self._few = self._barren = 0
+        self._length = self._few = self._strays = self._barren = 0
+
+    def pass_on(self, new: Sequence[str], pages: int) -> str:
+        """Go on with what the next URL redirects to, if that is new; return it."""
+        if not new:
+            self._fail(pages)
+            return ""
+        self.next = new[0]
+        return self.next
 
     def stop(self) -> None:
         """Leave off at a limit of depth: what another line comes to counts in addition."""
@@ -85,7 +101,7 @@ class Line:
 
     def _fail(self, pages: int) -> None:
         self.next = ""
-        self._length = self._few = self._barren = 0
+        self._length = self._few = self._strays = self._barren = 0
         self._failures += 1
         self._waits = pages + min(1 << self._failures, _LONGEST_REST)
 

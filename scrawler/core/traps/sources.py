@@ -36,6 +36,7 @@ class Source:
     nothing: int = 0  # generations of pages that said nothing new, up to this one
     open: int = 0  # generations of pages that led to new URLs alone, up to this one
     known: int = 0  # its links to what was listed before
+    strays: bool = False  # whether these are one more or one fewer than on the page that led to it
     root: bytes = b""  # the page with which these generations began
     names_all: bool = False  # whether it is a list of the site's owner
     lists: tuple[str, ...] = ()  # kinds of which it names so many that it is a list of them

@@ -7,7 +7,7 @@ that lead from one to the next (`generations`). What a list names is held by non
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from scrawler.core.rules import CrawlRules
@@ -51,6 +51,7 @@ class PartyTraps:
         "_last",
         "_page",
         "_parent",
+        "_passing",
         "_seed_id",
         "_sources",
         "_tally",
@@ -73,6 +74,7 @@ class PartyTraps:
         self._has_early = False  # whether some of its pages had links listed before they were counted
         self._page: Source | None = None  # the page whose links come next
         self._parent: Source | None = None  # the page that led to it
+        self._passing = b""  # the page of a line that redirects, until its target is listed
         self._unsettled = False  # whether that page has still to count against its pattern
         self.picking = False  # whether the page whose links come next may be one of a line
         for row in rows:
@@ -90,11 +92,20 @@ class PartyTraps:
             self._yields.restore(found)
         self._tally.capping = self._tally.capping or bool(found.evidence)
 
-    def recall(self, listed: list[tuple[str, bytes]], ahead: list[tuple[str, bytes]], sitemaps: Iterable[str]) -> None:
-        """Find out anew, of URLs and what led to them, where lists and mazes are; those of lines are in `ahead`."""
+    def recall(
+        self,
+        listed: list[tuple[str, bytes]],
+        ahead: list[tuple[str, bytes]],
+        sitemaps: Iterable[str],
+        redirects: Collection[bytes] = (),
+    ) -> None:
+        """Find out anew, of URLs and what led to them, where lists and mazes are; those of lines are in `ahead`.
+
+        `redirects` has the hashes of the URLs that redirect.
+        """
         for sitemap in sitemaps:
             self.owners_list(url_hash(sitemap))
-        self._generations.recall(listed, ahead)
+        self._generations.recall(listed, ahead, redirects)
 
     @property
     def rules(self) -> CrawlRules:
@@ -261,6 +272,8 @@ class PartyTraps:
         """
         page = self._page
         self.picking = False
+        if key == self._passing:
+            return self._generations.line.pass_on([url for url in urls if url not in seen], self._tally.pages)
         if page is None or page.key != key:
             return ""
         return self._generations.pick(page, self._parent, urls, seen, listed)
@@ -305,7 +318,9 @@ class PartyTraps:
     def _note_early(self, new: Sequence[str], key: bytes, url: str) -> None:
         """Note what a page leads to that is not counted yet, or is none."""
         known = self._sources.get(key)
-        if known is None or known.key != key:
+        if known is not None and known.key != key:  # a redirect, which stands for what led to it
+            return
+        if known is None:
             of = patterns_of(url)
             known = Source(key, url, of.own, of.queries or of.own)
         known.note_new(new)
@@ -318,9 +333,11 @@ class PartyTraps:
         if known is None or not known.names_all:
             self._sources.add(Source(key, "", names_all=True))
 
-    def pass_on(self, key: bytes, referrer: bytes) -> None:
-        """Note a redirect: what it leads to was found where it was."""
+    def pass_on(self, key: bytes, referrer: bytes, url: str) -> None:
+        """Note that a URL redirects: what it leads to was found where it was."""
         self._sources.pass_on(key, referrer)
+        self.picking = url == self._generations.line.next
+        self._passing = key if self.picking else b""
 
     # -- bookkeeping ---------------------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ from scrawler.model.rows import PatternRow
 
 _FEW = 5  # fetched pages below which a pattern is not worth a row
 # What a page of a pattern takes of the allowance that its pattern has for pages without a new word.
-_LITTLE = 16
-_IN_A_CHAIN = 19  # a page that is the only new one to which the one before it led: a trap mostly makes several
-_NUMBERS = 2  # a table of numbers is more than one number
+_LITTLE = 32
+_IN_A_CHAIN = 39  # a page that is the only new one to which the one before it led: a trap mostly makes several
+_NUMBERS = 4  # a table of numbers is more than one number
 # What a page takes of what is lent to made-up lists of its kind, as months of days are, but those of a shop as well.
 _LENT = 2_000
 _UNLIKE = 1  # known words in another text, or more

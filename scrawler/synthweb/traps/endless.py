@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from itertools import product
 from urllib.parse import quote
+from zlib import crc32
 
 from scrawler.synthweb.site import mix
 from scrawler.synthweb.traps.pages import Answer, TrapSite, chance, html, names, prose, words
@@ -20,7 +21,6 @@ _LANGUAGES = ("de", "fr", "it", "es")
 _FACETS = ("red", "green", "small", "large", "cheap", "new", "sale", "wool", "silk", "left", "right", "used")
 _HOSTS = 4_000  # names of a domain that has any name: of so many a page's links hit hardly one that another has named
 _LAST_YEAR = 9999
-_LINE = 1_500  # pages that a line may cost which has neither few new words nor many
 
 
 def _beside(
@@ -30,7 +30,6 @@ def _beside(
     trap: Answer,
     real: Iterable[str] = _REAL,
     seed: int = 0,
-    beyond: int = 300,
 ) -> TrapSite:
     """Return a site whose home page leads to the real pages, and into a trap that answers all else.
 
@@ -45,7 +44,7 @@ def _beside(
         made = trap(path)
         return html(path, prose(path, seed), ("/",)) if made is None and path in real else made
 
-    return TrapSite(name, does, ("/", *real), answer, beyond=beyond)
+    return TrapSite(name, does, ("/", *real), answer)
 
 
 def _babble(path: str, count: int = 300) -> str:
@@ -153,6 +152,16 @@ def _home_again(path: str) -> str | None:
     if not path.startswith("/tale/"):
         return None
     return html("Tale", _prose_like(path), ("/", _REAL[0], *(f"/tale/{name}" for name in _named(path, 5))))
+
+
+def _moved(path: str) -> str | None:
+    """Prose of known and new words under names that mostly redirect to other ones."""
+    if not path.startswith("/way/"):
+        return None
+    name, *others = _named(path, 3)
+    if path != "/way/start" and crc32(path.encode()) % 5 < 3:
+        return f"/way/{name}"
+    return html("Way", _prose_like(path), (f"/way/{other}" for other in others))
 
 
 def _prose_like(path: str) -> str:
@@ -338,8 +347,9 @@ ENDLESS_SITES: tuple[TrapSite, ...] = (
     _beside("tarpit", "babble, and a hundred links a page", "/maze/start", _maze("/maze/", _babble, links=100)),
     _beside("archive", "days up to the year 9999", "/archive/2024/01/01", _archive),
     _beside("calendar-days", "months, and a page for each of their days", "/days/2024/1", _calendar_days),
-    _beside("lists-in-turn", "lists of lists of two kinds, half of it new", "/left/1", _in_turn, beyond=_LINE),
-    _beside("home-again", "prose, and links home", "/tale/start", _home_again, beyond=_LINE),
+    _beside("lists-in-turn", "lists of lists of two kinds, half of it new", "/left/1", _in_turn),
+    _beside("home-again", "prose, and links home", "/tale/start", _home_again),
+    _beside("moved", "names that redirect to other names", "/way/start", _moved),
     _beside("search", "results that lead to further searches", "/search?q=a", _search),
     _beside("counter", "a number in the path", "/visit/1", _counted("/visit/", lambda number: _SENTENCE)),
     _beside("counter-text", "a number in the text, names in the path", "/hall/start", _maze("/hall/", _visitors, 3)),

@@ -33,11 +33,12 @@ _SYLLABLES = (
 _MENU = ("Home", "News", "Products", "Services", "Contact", "Imprint", "Privacy", "Help", "Search", "Login", "Cart")
 
 Answer = Callable[[str], str | None]
+BEYOND = 300  # pages that an endless site may cost beside its real ones
 
 
 @dataclass(frozen=True, slots=True)
 class TrapSite:
-    """A site; `answer` writes the page at a path with query, None where it has none.
+    """A site; `answer` writes the page at a path with query, None where it has none; a path is where it redirects to.
 
     A site with names has any host below the first of them; `answer` is given `//host/path` then.
     """
@@ -48,7 +49,6 @@ class TrapSite:
     answer: Answer
     endless: bool = True
     sitemap: tuple[str, ...] = ()  # paths that its sitemap lists; empty: it has none
-    beyond: int = 300  # pages that an endless one may cost beside its real ones
     names: tuple[str, ...] = ()  # its hosts, which have to be resolved; empty: it is known by its address
 
 

@@ -81,7 +81,11 @@ def _answer(request: HttpRequest, address: str, came: float) -> Answer:
     if request.path.endswith(".xml"):
         return _sitemap(site, request.authority, request.path)
     page = site.answer(f"//{request.authority}{request.path}" if site.names else request.path)
-    return _NOT_FOUND if page is None else Answer(200, _HTML, page.encode())
+    if page is None:
+        return _NOT_FOUND
+    if page.startswith("/"):
+        return Answer(302, _HTML, b"", location=page)
+    return Answer(200, _HTML, page.encode())
 
 
 def _robots(site: TrapSite, authority: str) -> Answer:

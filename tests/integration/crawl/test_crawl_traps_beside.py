@@ -16,15 +16,15 @@ from scrawler.extract.simhash import Fingerprint, fingerprint_of
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.synthweb.process import WebProcess
+from scrawler.synthweb.traps.pages import BEYOND
 from scrawler.synthweb.traps.server import TrapWeb
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
 
-BEYOND = 300  # pages that an endless site may cost beside its real ones
 HONEST = ("prices-index", "prices-pages", "films", "chain", "weather", "alike", "named-alike")
-ENDLESS = ("same", "markov", "facets-path", "random-images", "mixed", "calendar-days")
+ENDLESS = ("same", "markov", "facets-path", "random-images", "mixed", "calendar-days", "moved", "home-again")
 
 
 def test_no_real_page_is_lost_and_no_endless_space_holds_the_crawl(crawl: Crawl) -> None:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count, islice, product
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 
@@ -26,7 +27,7 @@ from scrawler.synthweb.pages import PageWriter
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.traps.endless import ENDLESS_SITES
 from scrawler.synthweb.traps.honest import HONEST_SITES
-from scrawler.synthweb.traps.pages import TrapSite, words
+from scrawler.synthweb.traps.pages import BEYOND, TrapSite, words
 from scrawler.synthweb.web import SyntheticWeb, page_path
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
@@ -225,7 +226,7 @@ def crawl(
     listed, ahead = [(home, b"")], list[tuple[str, bytes]]()
     extractor, analyzer = LexborExtractor(), UrlAnalyzer(scope_of(home, Scope.DOMAIN))
     seen, first, waiting = {home}, deque[tuple[str, bytes, int]](), deque([(home, b"", 0)])
-    pages, left_out, payloads = list[str](), list[str](), set[bytes]()
+    pages, left_out, payloads, redirects = list[str](), list[str](), set[bytes](), set[bytes]()
     while (first or waiting) and len(pages) < most:
         url, referrer, depth = (first or waiting).popleft()
         if depth and traps.refusal(url, referrer):
@@ -234,10 +235,21 @@ def crawl(
         body = page(url)
         if body is None:
             continue
+        if body.startswith(b"/"):
+            key = url_hash(url)
+            redirects.add(key)
+            traps.pass_on(key, referrer, url)
+            target = urljoin(url, body.decode())
+            picked = traps.pick([target], seen, key, 0) if traps.picking else ""  # type: ignore[arg-type]
+            (first if picked else waiting).append((target, key, depth))
+            (ahead if picked else listed).append((target, key))
+            seen.add(target)
+            traps.listed([target], key=key, url=url)
+            continue
         pages.append(url)
         if len(pages) == killed_at:
             traps = party(rows=traps.take_rows())
-            traps.recall(listed, ahead, ())
+            traps.recall(listed, ahead, (), redirects)
         links, key = extractor.links(body, url), url_hash(url)
         text = traps.read_text(url, links)
         source = traps.note(url, body in payloads, links.hrefs, text, links.page, key, referrer).source
@@ -304,7 +316,7 @@ def test_an_endless_site_ends(site: TrapSite, deepest: int, killed_at: int) -> N
     Half as many again may come where the machine was killed, as some of what it knew is found out anew.
     """
     home, page = of_site(site)
-    most = site.beyond * 3 // 2 if killed_at else site.beyond
+    most = BEYOND * 3 // 2 if killed_at else BEYOND
     pages, _ = crawl(party(), home, page, len(site.real) + most + 1, deepest, killed_at)
     real = {home.rstrip("/") + path for path in site.real}
     assert real <= set(pages)
