@@ -304,12 +304,7 @@ def test_the_first_page_of_a_wall_is_asked_for_again_as_well(crawl: Crawl, serve
     def script(visit: Visit) -> None:
         while head := visit.request():
             path = path_of(head)
-            reply = wall.says(path)
-            if not reply and kind == "redirect":
-                reply = answer(b"", "302 Found", f"Location: /login?next={path}")
-            if not reply and kind == "wall":
-                reply = page(f"<title>Just a moment...</title><p>checking {wall.seen:016x} " + "- " * 200)
-            visit.send(reply or answer(b"", "200 OK", "Content-Type: text/html"))
+            visit.send(wall.says(path) or as_wall(kind, path, wall.seen))
 
     server = serve(script)
     crawl.add([server.url()])
@@ -319,29 +314,38 @@ def test_the_first_page_of_a_wall_is_asked_for_again_as_well(crawl: Crawl, serve
     crawl.check()
 
 
-@pytest.mark.parametrize("killed_at", [3, 10], ids=["in the row", "once it is known"])
-def test_a_wall_is_known_for_one_after_a_kill(crawl: Crawl, serve: Serve, killed_at: int) -> None:
+@pytest.mark.parametrize(("kind", "killed_at"), [("wall", 3), ("wall", 10), ("redirect", 10), ("empty", 10)])
+def test_a_wall_is_known_for_one_after_a_kill(crawl: Crawl, serve: Serve, kind: str, killed_at: int) -> None:
     """Its first page stands in the database by then. Who takes the site up takes none of its pages for a good one."""
     wall = Wall(b"", 40, killed_at + 12)
     processes: list[subprocess.Popen[str]] = []
 
     def script(visit: Visit) -> None:
         while head := visit.request():
-            reply = wall.says(path_of(head))
+            path = path_of(head)
+            reply = wall.says(path)
             number = wall.seen - wall.after
             if processes and number == 2:  # what came before is committed
                 wait_for(lambda: len(crawl.pages()) == 41, HANGS, "the first page of the wall is durable")
             if processes and number == killed_at:
                 processes.pop().send_signal(signal.SIGKILL)
-            visit.send(reply or page(f"<title>Just a moment...</title><p>checking {number:016x} " + "- " * 200))
+            visit.send(reply or as_wall(kind, path, number))
 
     server = serve(script)
     crawl.add([server.url()])
     with running(crawl, "--checkpoint-interval", "0.1") as process:
         processes.append(process)
         process.wait(HANGS)
-    assert any(length > 400 for url, length in lengths_of(crawl).items() if url != server.url())
+    assert not all_pages(crawl, server)
     run_whole(crawl, max_pushbacks=50)
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
     assert wall.seen > wall.after + wall.lasts
-    assert all_pages(crawl, server)
+    assert {url: length for url, length in lengths_of(crawl).items() if "login" not in url} == lengths_at(server)
+
+
+def as_wall(kind: str, path: str, number: int) -> bytes:
+    if kind == "redirect":
+        return answer(b"", "302 Found", f"Location: /login?next={path}")
+    if kind == "wall":
+        return page(f"<title>Just a moment...</title><p>checking {number:016x} " + "- " * 200)
+    return answer(b"", "200 OK", "Content-Type: text/html")
