@@ -22,7 +22,7 @@ from scrawler.store.traces import Traces
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 from scrawler.urls.refusals import words_for
-from scrawler.urls.scope import ScopeRule, origin, scope_of, site_key
+from scrawler.urls.scope import ScopeRule, joined_at, origin, scope_of, site_key
 from scrawler.urls.verdict import Verdict
 from scrawler.urls.wanted import url_patterns
 
@@ -69,8 +69,9 @@ def judged(
 
 
 def _scope_of(view: SeedView, scope: Scope) -> ScopeRule:
-    """Return the rule for a seed; what its URL was given as belongs to it where it has moved."""
-    return scope_of(view.seed.home_url, scope, (view.seed.url,))
+    """Return the rule for a seed; what its URL was given as belongs to it where it, or its site, has moved."""
+    home = view.seed.home_url
+    return scope_of(home, scope, (view.seed.url, *joined_at(home, view.site_key, scope)))
 
 
 def _verdict_fact(case: _Case) -> Fact:

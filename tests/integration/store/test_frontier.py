@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from scrawler.model.deltas import Rehoming
 from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneState
+from scrawler.model.replaced import EarlierPages
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
+from scrawler.store.seeds import Seeds
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 
@@ -125,3 +128,37 @@ def test_of_very_many_patterns_those_that_matter_are_read(database: Database) ->
     ]
     worker.commit(site_delta(site, seed_delta(one, patterns=tuple(rows))))
     assert Frontier(database).patterns(one) == [rows[0], *rows[:-1000:-1]]
+
+
+def test_the_first_page_below_a_home_and_what_came_last_are_found(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/")
+    worker = Worker.of(database)
+    a, b = worker.claim()
+    one, other = a.seeds[0].id, b.seeds[0].id
+    rows = (
+        page(one, "http://a.org/", depth=0), page(one, "http://a.org/gone", result="http-error", status=404),
+        page(one, "http://a.org/good", length=77, digest=b"\x07" * 20), page(one, "http://a.org/later"),
+        page(one, "http://a.org/last", result="redirect", status=302), page(one, "http://a.org/bad", result="cut"),
+    )  # fmt: skip
+    worker.commit(site_delta(a, seed_delta(one, pages=rows)), site_delta(b, seed_delta(other, pages=rows[:0])))
+    frontier = Frontier(database)
+    assert frontier.earlier_pages(one) == EarlierPages("http://a.org/good", b"\x07" * 20, 77, "http://a.org/last")
+    assert frontier.earlier_pages(other) is None
+
+
+def test_new_seeds_of_a_site_that_has_moved_are_of_the_site_to_which_it_has(database: Database) -> None:
+    """It has moved if its home page has, and nobody is left there."""
+    add(database, "http://a.org/", "http://b.org/", "http://b.org/stays", "http://c.org/below")
+    worker = Worker.of(database)
+    deltas = []
+    for claimed in worker.claim(10):
+        first = claimed.seeds[0]
+        to = Rehoming(f"http://www.{claimed.key}/", f"www.{claimed.key}", 1)
+        deltas.append(site_delta(claimed, seed_delta(first.id, rehoming=to, state=SeedState.READY), released=True))
+    worker.commit(*deltas)
+    add(database, "http://a.org/new", "http://b.org/new", "http://c.org/new", "http://d.org/new")
+    keys = {view.seed.url: view.site_key for view in Seeds(database).list() if view.seed.url.endswith("/new")}
+    assert keys == {
+        "http://a.org/new": "www.a.org", "http://b.org/new": "b.org", "http://c.org/new": "c.org",
+        "http://d.org/new": "d.org",
+    }  # fmt: skip
