@@ -98,7 +98,10 @@ def newest_rows(database: Database, seed_id: int, urls: Collection[str], digest:
 
 
 def earlier_pages(database: Database, seed_id: int) -> EarlierPages | None:
-    """Return what a seed has fetched first and last; None if that was no page below its own URL."""
+    """Return what a seed has fetched first and last; None if that was no page below its own URL.
+
+    Of the first page that is its first visit: a later one may have met a wall.
+    """
     columns = [page.c[name] for name in ("url", "depth", "result", "status", "length", "digest")]
     of_seed = select(*columns).where(page.c.seed_id == seed_id).with_hint(page, "FORCE INDEX (page_seed)", "mysql")
     first = (

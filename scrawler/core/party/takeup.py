@@ -218,8 +218,7 @@ class SiteTaker:
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
             self._recall_robots(site)
-            had_pages = (party.seed for party in site.set_aside if party.counts.pages and not party.seed.round)
-            begun = next(had_pages, None)
+            begun = next((party.seed for party in site.set_aside if party.counts.pages), None)
             site.pages_before = None if begun is None else self._frontier.earlier_pages(begun.id)
             site.owners.update(self._frontier.own_urls(claimed.id))
             site.owners.update(

@@ -228,6 +228,36 @@ def test_a_round_in_which_a_site_refuses_changes_nothing_of_its_pages(crawl: Cra
     assert wall.seen - wall.after <= 20
 
 
+@pytest.mark.parametrize("kind", ["wall", "redirect"])
+def test_a_wall_that_is_met_in_a_round_is_known_after_a_kill(crawl: Crawl, serve: Serve, kind: str) -> None:
+    wall = Wall(b"", 1_000, 0)
+    processes: list[subprocess.Popen[str]] = []
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            number = wall.seen + 1 - wall.after
+            if processes and number == 4:
+                wait_for(lambda: sum(row.visit for row in crawl.pages()) >= 2, HANGS, "two visits are durable")
+            if processes and number == 12:
+                processes.pop().send_signal(signal.SIGKILL)
+            visit.send(wall.says(path) or as_wall(kind, path, wall.seen))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    run_whole(crawl)
+    wall.after, wall.lasts = wall.seen + 1, 25
+    begin_again(crawl.settings(), (), 0.0, threading.Event())
+    with running(crawl, "--checkpoint-interval", "0.1") as process:
+        processes.append(process)
+        process.wait(HANGS)
+    crawl.run(max_pushbacks=50)
+    assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
+    assert wall.seen > wall.after + wall.lasts
+    last = {row.url: row.length for row in sorted(crawl.pages(), key=lambda row: row.visit) if "login" not in row.url}
+    assert last == lengths_at(server)
+
+
 def test_a_limit_without_retry_after_is_met_a_few_times(crawl: Crawl, serve: Serve) -> None:
     """A bucket of tokens that are counted, not timed: each answer of 429 fills it, and each page takes one."""
     left = [10]

@@ -142,6 +142,9 @@ def test_the_first_page_below_a_home_and_what_came_last_are_found(database: Data
     )  # fmt: skip
     worker.commit(site_delta(a, seed_delta(one, pages=rows)), site_delta(b, seed_delta(other, pages=rows[:0])))
     frontier = Frontier(database)
+    was = rows[2]._replace(length=76, digest=b"\x06" * 20, visit=1)
+    assert frontier.earlier_pages(one) == EarlierPages("http://a.org/good", b"\x07" * 20, 77, "http://a.org/last")
+    worker.commit(site_delta(a, seed_delta(one, pages=(was, rows[4]._replace(visit=1)))))
     assert frontier.earlier_pages(one) == EarlierPages("http://a.org/good", b"\x07" * 20, 77, "http://a.org/last")
     assert frontier.earlier_pages(other) is None
 
