@@ -64,7 +64,7 @@ LEASE_LOST = "lease-lost"  # outcome of a machine that begins anew
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
 _COUNT_EVERY, _COUNT_AT_LATEST = 2.0, 30.0  # seconds between two counts of the seeds
 _FILES_OF_A_THREAD, _FILES_SHARED, _FILES_TO_SPARE = 8, 64, 192  # descriptors
-MOST_WAITING = 20_000  # seeds of a machine that may wait without a place, at 20 KB each
+MOST_WAITING = 20_000  # seeds of a machine that may wait for an answer without a place
 _FEW_WAITING = 2_000  # so few are told
 _SLOTS = 64  # threads may be added while the machine runs: there is room for so many at least
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
@@ -120,7 +120,7 @@ def have_files(settings: Settings, say: Callable[[str], None] = lambda line: Non
 
 
 def most_waiting(settings: Settings) -> int:
-    """Return how many seeds of a machine may wait without a place, or be opened beyond the places.
+    """Return how many seeds of a machine may be asked without a place, or be opened beyond the places.
 
     Each may have a connection that hangs.
     """

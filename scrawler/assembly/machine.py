@@ -77,7 +77,7 @@ def build_machine(
     `exchange` carries URLs to other machines; None: the database alone does. `make_learning` makes what learns how
     often a site's pages change. `take_pushed` takes what servers and owners of sites have sent; None: nobody asks for
     it here. `earlier` tells what an earlier crawl has archived of a site; None: nobody asks for that. `most_waiting`
-    seeds may wait without a place.
+    seeds may wait without a place while they are asked.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     resolver = Resolver(

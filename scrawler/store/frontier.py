@@ -8,7 +8,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
+from sqlalchemy import ColumnElement, Integer, and_, bindparam, exists, literal, or_, select
 from sqlalchemy import func as sql
 
 from scrawler.model.lanes import CHUNK_ENTRIES, LISTED_FIRST, ChunkRow, LaneState
@@ -22,7 +22,7 @@ from scrawler.model.visits import UrlState
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.store.replacing import earlier_pages, newest_rows, waiting_rows
-from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, listed_depth, sliced
+from scrawler.store.rows import HOME_URL, AnyRow, among, listed_depth, sliced
 from scrawler.store.seeds import columns_of
 from scrawler.store.tables import (
     SEED_COUNTS,
@@ -48,6 +48,56 @@ _PATTERNS_READ = 1_000
 _STATE = [url_state.c[name] for name in UrlState._fields]
 _LISTED_IN = tuple(key.number for key in LISTED_FIRST)
 
+# Made once: a machine that crawls many sites, or many seeds that have moved, reads these for each of them.
+_LANES = (
+    select(lane.c.seed_id, lane.c.kind, lane.c.holder_id, lane.c.cursor_position, lane.c.length, lane.c.ahead)
+    .join(seed, seed.c.id == lane.c.holder_id)
+    .where(
+        seed.c.site_id == bindparam("site"),
+        seed.c.state != SeedState.SLOW.value,
+        or_(lane.c.cursor_position < lane.c.length, seed.c.state == SeedState.ACTIVE.value),
+    )
+)
+_OF_LANE = chunk.c.seed_id == bindparam("seed"), chunk.c.kind == bindparam("kind")
+_CHUNK = select(
+    chunk.c.seed_id, chunk.c.kind, chunk.c.seq, chunk.c.first_position, chunk.c.entries, chunk.c.data
+).where(*_OF_LANE)
+_FIRST_CHUNK = (
+    select(sql.max(chunk.c.seq)).where(*_OF_LANE, chunk.c.first_position <= bindparam("position")).scalar_subquery()
+)
+_CHUNKS = _CHUNK.where(chunk.c.seq >= _FIRST_CHUNK).order_by(chunk.c.seq).limit(bindparam("most", type_=Integer))
+_TAIL = _CHUNK.order_by(chunk.c.seq.desc()).limit(1)
+_LAST_CHUNKS = (
+    select(chunk.c.seed_id, chunk.c.kind, sql.max(chunk.c.seq))
+    .join(seed, seed.c.id == chunk.c.seed_id)
+    .where(seed.c.site_id == bindparam("site"), chunk.c.kind.in_(_LISTED_IN))
+    .group_by(chunk.c.seed_id, chunk.c.kind)
+)
+_OWN_URLS = (
+    select(seed.c.id, HOME_URL)
+    .where(seed.c.site_id == bindparam("site"), seed.c.state != SeedState.READY.value)
+    .where(or_(seed.c.end_reason.is_(None), seed.c.end_reason != EndReason.COVERED.value))
+    .where(seed.c.id > bindparam("after"))
+    .order_by(seed.c.id)
+    .limit(_SEEDS_READ)
+)
+_JAR = select(jar.c.data).where(jar.c.seed_id == bindparam("seed"))
+_BUSY = exists().where(seed.c.site_id == site.c.id, seed.c.state.in_((SeedState.READY.value, SeedState.ACTIVE.value)))
+_FREE_SITES = select(site.c.key_hash, site.c.id, site.c.next_due_at).where(among(site.c.key_hash), ~_BUSY)
+_REDIRECT_COLUMNS = "id", "url_hash", "result", "attempts", "depth", "position", "flags", "lane_seed", "referrer"
+_NEWEST_PAGES = (
+    select(*(page.c[name] for name in _REDIRECT_COLUMNS))
+    .where(page.c.seed_id == bindparam("seed"))
+    .order_by(page.c.id.desc())
+    .limit(_ROWS_READ)
+    .subquery()
+)
+_REDIRECTED = (
+    select(_NEWEST_PAGES)
+    .where(or_(_NEWEST_PAGES.c.result == Result.REDIRECT.value, _NEWEST_PAGES.c.attempts > 1))
+    .order_by(_NEWEST_PAGES.c.id)
+)
+
 
 class Frontier:
     """Lanes, chunks and known URLs of the parties of a crawl."""
@@ -62,16 +112,8 @@ class Frontier:
 
         Those of a holder that waits with its slow lane are no one else's.
         """
-        query = (
-            select(lane.c.seed_id, lane.c.kind, lane.c.holder_id, lane.c.cursor_position, lane.c.length, lane.c.ahead)
-            .join(seed, seed.c.id == lane.c.holder_id)
-            .where(
-                seed.c.site_id == site_id,
-                seed.c.state != SeedState.SLOW.value,
-                or_(lane.c.cursor_position < lane.c.length, seed.c.state == SeedState.ACTIVE.value),
-            )
-        )
-        rows = sorted(self._database.rows(query), key=itemgetter(0, 1))  # MariaDB would sort `ahead` on its disk
+        found = self._database.rows(_LANES, {"site": site_id})
+        rows = sorted(found, key=itemgetter(0, 1))  # MariaDB would sort `ahead` on its disk
         return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in rows]
 
     def chunks(self, seed_id: int, kind: int, position: int, entries: int) -> list[ChunkRow]:
@@ -79,11 +121,9 @@ class Frontier:
 
         With it come those that follow it, as long as together they have no more than `entries`.
         """
-        mine = chunk.c.seed_id == seed_id, chunk.c.kind == kind
-        first = select(sql.max(chunk.c.seq)).where(*mine, chunk.c.first_position <= position).scalar_subquery()
-        query = _chunk_of(seed_id, kind, chunk.c.seq >= first).order_by(chunk.c.seq)
-        query = query.limit(max(1, entries // CHUNK_ENTRIES))
-        rows = [ChunkRow(*row) for row in self._database.rows(query)]
+        most = max(1, entries // CHUNK_ENTRIES)
+        wanted = {"seed": seed_id, "kind": kind, "position": position, "most": most}
+        rows = [ChunkRow(*row) for row in self._database.rows(_CHUNKS, wanted)]
         if not rows or position >= rows[0].first + rows[0].count:
             return []
         totals = accumulate(row.count for row in rows)
@@ -91,18 +131,12 @@ class Frontier:
 
     def tail(self, seed_id: int, kind: int) -> ChunkRow | None:
         """Return the last chunk of a lane."""
-        rows = self._database.rows(_chunk_of(seed_id, kind).order_by(chunk.c.seq.desc()).limit(1))
+        rows = self._database.rows(_TAIL, {"seed": seed_id, "kind": kind})
         return ChunkRow(*rows[0]) if rows else None
 
     def listed(self, site_id: int) -> Iterator[bytes]:
         """Yield the data of all chunks in which URLs of the site were listed first, some in memory at a time."""
-        last = (
-            select(chunk.c.seed_id, chunk.c.kind, sql.max(chunk.c.seq))
-            .join(seed, seed.c.id == chunk.c.seed_id)
-            .where(seed.c.site_id == site_id, chunk.c.kind.in_(_LISTED_IN))
-            .group_by(chunk.c.seed_id, chunk.c.kind)
-        )
-        lanes = sorted((row[0], row[1], row[2]) for row in self._database.rows(last))
+        lanes = sorted((row[0], row[1], row[2]) for row in self._database.rows(_LAST_CHUNKS, {"site": site_id}))
         keys = ((seed_id, kind, seq) for seed_id, kind, length in lanes for seq in range(length + 1))
         # The keys alone are sorted: rows with the data would go to the server's disk, all of them for each part.
         for part in sliced(keys, _CHUNKS_READ):
@@ -113,15 +147,8 @@ class Frontier:
     def own_urls(self, site_id: int) -> dict[bytes, int]:
         """Return hash of the home URL -> seed id of the site's seeds that are active or done, less the covered ones."""
         found: dict[bytes, int] = {}
-        query = (
-            select(seed.c.id, HOME_URL)
-            .where(seed.c.site_id == site_id, seed.c.state != SeedState.READY.value)
-            .where(or_(seed.c.end_reason.is_(None), seed.c.end_reason != EndReason.COVERED.value))
-            .order_by(seed.c.id)
-            .limit(_SEEDS_READ)
-        )
         after = 0
-        while rows := self._database.rows(query.where(seed.c.id > after)):
+        while rows := self._database.rows(_OWN_URLS, {"site": site_id, "after": after}):
             for identity, home_url in rows:
                 found.setdefault(hash_of(home_url), identity)
             if len(rows) < _SEEDS_READ:
@@ -149,10 +176,7 @@ class Frontier:
     def free_sites(self, keys: Collection[str]) -> dict[str, tuple[int, Millis]]:
         """Return those of the sites that have no seed to be crawled: id, and the time before which it is not asked."""
         hashes = {hash_of(key): key for key in keys}
-        in_work = seed.c.state.in_((SeedState.READY.value, SeedState.ACTIVE.value))
-        busy = exists().where(seed.c.site_id == site.c.id, in_work)
-        free = site.c.key_hash.in_(sorted(hashes)) & ~busy
-        rows = self._database.rows(select(site.c.key_hash, site.c.id, site.c.next_due_at).where(free))
+        rows = self._database.rows(_FREE_SITES, {"among": sorted(hashes)})
         return {hashes[bytes(row[0])]: (row[1], row[2]) for row in rows}
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
@@ -167,7 +191,7 @@ class Frontier:
 
     def jar(self, seed_id: int) -> bytes | None:
         """Return the cookies of a party as they were last written, None if it never had any."""
-        rows = self._database.rows(select(jar.c.data).where(jar.c.seed_id == seed_id))
+        rows = self._database.rows(_JAR, {"seed": seed_id})
         return bytes(rows[0][0]) if rows else None
 
     def searches(self, seed_id: int) -> tuple[SearchRow, list[SearchQueryRow]] | None:
@@ -234,11 +258,7 @@ class Frontier:
 
     def redirected(self, seed_id: int) -> list[tuple[bytes, int, int, bytes]]:
         """Return what was redirected, and asked for once, among the newest rows: hash, depth, position, referrer."""
-        names = "id", "url_hash", "result", "attempts", "depth", "position", "flags", "lane_seed", "referrer"
-        newest = select(*(page.c[name] for name in names)).where(page.c.seed_id == seed_id)
-        of = newest.order_by(page.c.id.desc()).limit(_ROWS_READ).subquery()
-        query = select(of).where(or_(of.c.result == Result.REDIRECT.value, of.c.attempts > 1)).order_by(of.c.id)
-        rows = self._database.rows(query)
+        rows = self._database.rows(_REDIRECTED, {"seed": seed_id})
         again = {row.url_hash for row in rows if row.attempts > 1}
         found = (row for row in rows if row.lane_seed == seed_id and row.url_hash not in again)
         return [(bytes(row.url_hash), listed_depth(row), row.position, bytes(row.referrer)) for row in found]
@@ -255,8 +275,3 @@ def state_of(row: AnyRow) -> UrlState:
 
 def _is_chunk(seed_id: int, kind: int, seq: int) -> ColumnElement[bool]:
     return and_(chunk.c.seed_id == seed_id, chunk.c.kind == kind, chunk.c.seq == seq)
-
-
-def _chunk_of(seed_id: int, kind: int, *conditions: ColumnElement[bool]) -> AnySelect:
-    query = select(chunk.c.seed_id, chunk.c.kind, chunk.c.seq, chunk.c.first_position, chunk.c.entries, chunk.c.data)
-    return query.where(chunk.c.seed_id == seed_id, chunk.c.kind == kind, *conditions)

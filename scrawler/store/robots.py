@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from scrawler.model.robots import RobotsRow
 from scrawler.model.terms import Millis
@@ -13,6 +13,13 @@ from scrawler.store.tables import robots
 
 _ROWS_READ = 64
 _BYTES_READ = 8 << 20  # packed bytes that are read; origins beyond them are asked anew
+
+_COPIES = (
+    select(*(robots.c[name] for name in RobotsRow._fields))
+    .where(robots.c.site_id == bindparam("site"), robots.c.fetched_at >= bindparam("since"))
+    .order_by(robots.c.origin_hash)
+    .limit(_ROWS_READ)
+)
 
 
 class RobotsCopies:
@@ -24,17 +31,12 @@ class RobotsCopies:
 
     def of_site(self, site_id: int, since: Millis) -> Iterator[RobotsRow]:
         """Yield the copies of a site's origins that are not older than `since`."""
-        query = (
-            select(*(robots.c[name] for name in RobotsRow._fields))
-            .where(robots.c.site_id == site_id, robots.c.fetched_at >= since)
-            .order_by(robots.c.origin_hash)
-            .limit(_ROWS_READ)
-        )
-        rows = self._database.rows(query)
+        asked = {"site": site_id, "since": since}
+        rows = self._database.rows(_COPIES, asked)
         read = 0
         while rows:
             yield from map(RobotsRow._make, rows)
             read += sum(len(row.body) for row in rows)
             if len(rows) < _ROWS_READ or read >= _BYTES_READ:
                 return
-            rows = self._database.rows(query.where(robots.c.origin_hash > rows[-1].origin_hash))
+            rows = self._database.rows(_COPIES.where(robots.c.origin_hash > rows[-1].origin_hash), asked)

@@ -211,7 +211,9 @@ class UrlCollector:
         """Seconds until something is due."""
         if self._lister.busy and not self._blocked:
             return _GIVE_WAY
-        at = min(self._schedule.next_at, self._handover.next_at, self._grace_ends)
+        at = min(self._handover.next_at, self._grace_ends)
+        if not self._ending:  # then nobody is visited any more
+            at = min(at, self._schedule.next_at)
         return min(max(0.0, at - time.monotonic()), _LONGEST_WAIT)
 
     def _take_turn(self) -> tuple[bool, list[Response]]:
@@ -340,6 +342,8 @@ class UrlCollector:
                 return
         else:
             self._handover.answered(site, None, now)
+            if isinstance(flight, RobotsFlight) and site.is_held_by(self) and self._let_wait(site, flight, now):
+                return
         holder = site.collector
         if holder is not None and site.in_flight < (site.own_rules or self._rules).most_in_flight:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
@@ -353,6 +357,18 @@ class UrlCollector:
             self._schedule.put(site, at)
         return at > 0
 
+    def _let_wait(self, site: SiteContext, flight: RobotsFlight, now: float) -> bool:
+        """Let a site wait for the next try at a host that has never answered, without a visit; returns whether it does.
+
+        Whoever has answered may need a place first.
+        """
+        if site.slowest_ms or site.wake_at == 0.0 or self._ports.wants_site(self):
+            return False
+        at = self._visits.let_rest(site, flight.origin, now)
+        if at:
+            self._put_off(site, at, now)
+        return at > 0
+
     def _go_on(self, ending: bool) -> bool:
         """Start what is due, list on, checkpoint if it is time; returns whether to go on."""
         if self._lister.busy:
@@ -363,7 +379,10 @@ class UrlCollector:
             in_flight = self._downloader.in_flight
             most = max(_IN_FLIGHT, in_flight + _STARTS)
             while self._downloader.in_flight < most and (site := self._schedule.take_due(now)) is not None:
-                self._visit(site, now)
+                if self.places.may_ask(site) or site.going:
+                    self._visit(site, now)
+                else:
+                    self._wait_for_place(site)
             self._use_places()
         if now >= self._handover.next_at:
             self._handover.checkpoint(now)
@@ -451,6 +470,7 @@ class UrlCollector:
 
     def _put_off(self, site: SiteContext, at: float, now: float) -> None:
         """Visit a site again at a time; until then its place is for others, if it only waits."""
+        self.places.recount(site)
         # Where the downloader queues requests, nobody may have been asked yet who does not answer.
         if site.is_opening and has_pages(site):
             self.places.goes_on(site)

@@ -32,19 +32,23 @@ _LONG: Final = 5.0  # seconds; a shorter wait is not worth to give a place up
 _ORIGINS: Final = 20  # of a site that are looked at; a domain may have thousands
 
 
+_MOST_UNASKED: Final = 50_000  # sites of a machine that may wait without a place and a connection, at 10 KB each
 _OPENINGS: Final = 5  # times as many seeds as there are places, at most, while openings count for little
 _NEWEST: Final = 1 / 32  # weight of the newest opening
 
 
 class WaitingRoom:
-    """How many seeds of a machine may wait without a place, and what its collectors have seen of hosts.
+    """How many sites of a machine may wait without a place, and what its collectors have seen of hosts.
 
-    Each takes memory, and a descriptor while it is asked. So do openings for which there is no whole place.
+    Each takes memory, and a descriptor while it is asked: so those that are asked are counted, up to `most`, and those
+    that are not. Openings for which there is no whole place count as asked.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, most_unasked: int = _MOST_UNASKED) -> None:
         self.most = most
         self.taken = 0
+        self.most_unasked = most_unasked
+        self.unasked = 0
         self.over = 0  # seeds that collectors hold beyond their places
         self.soon = SOON
         self.needed = 1.0  # part of the openings of late that came to need a place
@@ -52,7 +56,7 @@ class WaitingRoom:
 
     @property
     def left(self) -> int:
-        """How many more may be beyond the places."""
+        """How many more may be beyond the places and be asked."""
         return max(0, self.most - self.taken - self.over)
 
     def answered_first(self, seconds: float) -> None:
@@ -76,6 +80,7 @@ class Places:
         self.back: OrderedDict[int, SiteContext] = OrderedDict()  # of these, those that wait for one
         self.held = 0
         self._opening = 0  # seeds of these whose sites are at their opening
+        self._asked: set[int] = set()  # sites that have none, and count as asked
         self._over = 0  # seeds of these for which there is no whole place, as the room knows of them
 
     @property
@@ -111,7 +116,8 @@ class Places:
         if self.aside.pop(site.id, None) is None:
             return False
         self.back.pop(site.id, None)
-        self.room.taken -= 1
+        self._count_asked(site, is_asked=False)
+        self.room.unasked -= 1
         site.is_aside = False
         site.comes_back = False
         return True
@@ -144,13 +150,40 @@ class Places:
 
     def give_up(self, site: SiteContext) -> bool:
         """Let a site that only waits go without a place; returns whether there was room to wait."""
-        if site.is_aside or self.room.left + min(site.count, self._over) < 1:
+        if site.is_aside or not self._has_room(site):
             return False
         self.remove(site)
         self.aside[site.id] = site
-        self.room.taken += 1
+        self.room.unasked += 1
         site.is_aside = True
+        self.recount(site)
         return True
+
+    def _has_room(self, site: SiteContext) -> bool:
+        if site.in_flight:
+            return self.room.left + min(site.count, self._over) >= 1
+        return self.room.unasked < self.room.most_unasked
+
+    def may_ask(self, site: SiteContext) -> bool:
+        """Whether a site may be asked: not where it has no place, and others use all connections."""
+        return not site.is_aside or site.id in self._asked or self.room.left >= 1
+
+    def recount(self, site: SiteContext) -> None:
+        """Note whether a site that has no place is asked now."""
+        if site.is_aside:
+            self._count_asked(site, is_asked=site.in_flight > 0)
+
+    def _count_asked(self, site: SiteContext, *, is_asked: bool) -> None:
+        if is_asked is (site.id in self._asked):
+            return
+        if is_asked:
+            self._asked.add(site.id)
+            self.room.taken += 1
+            self.room.unasked -= 1
+        else:
+            self._asked.remove(site.id)
+            self.room.taken -= 1
+            self.room.unasked += 1
 
     def comes_back(self, site: SiteContext) -> None:
         """Note that a site needs a place again; it keeps its turn if it has come back before."""

@@ -89,6 +89,7 @@ class SeedIdQueue(Generic[S]):
 
     def __init__(self, capacity: int, on_taken: Callable[[], None] = lambda: None) -> None:
         """Make a queue of so many sites; `on_taken` is called when one was taken out."""
+        self._least = capacity
         self._capacity = capacity
         self._sites: deque[S] = deque()
         self.reserved = 0  # places for sites that wait for their address
@@ -114,6 +115,11 @@ class SeedIdQueue(Generic[S]):
         """
         room = self.room + free
         return min(room, _MOST_AT_ONCE) if room * 2 >= self._capacity else 0
+
+    def fit(self, *, is_short: bool) -> None:
+        """Hold twice as many sites where it was emptied in a moment, else half as many; never fewer than at first."""
+        wanted = 2 * self._capacity if is_short else self._capacity // 2
+        self._capacity = min(max(self._least, wanted), max(self._least, _MOST_AT_ONCE))
 
     def put(self, site: S) -> None:
         """Add a site at the end; its place was reserved."""

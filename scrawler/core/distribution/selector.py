@@ -41,6 +41,7 @@ _TELL = 0.1  # by so much, of what was told, URLs that are left must have change
 _RESOLVER_FULL = 0.05  # seconds to wait for room in the queue of the resolver
 _LATE = 1.0  # seconds after which no place in the queue is kept for a site whose address is looked up
 _MOST_LATE = 5_000  # such sites
+_HURRIED = 0.5  # seconds; a machine that claims all it has room for so soon after the last time claims more each time
 _TOGETHER = 100  # so many sites that were taken up are queued at a time
 _LONG = 0.1  # seconds after which fewer are queued, too
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # bounds of the pauses between tries on a busy database, in seconds
@@ -146,6 +147,7 @@ class UrlSelector(threading.Thread):
         self._began = time.monotonic()
         self._busy_at = self._began  # when this machine was last seen to hold anything
         self._give_at = self._began  # monotonic seconds before which no URLs are given
+        self._filled_at = self._began  # monotonic seconds of the last claim that brought as many sites as were wanted
         self._share_at = self._began  # monotonic seconds of the next look at what other machines have
         self._turn = turn
         self._nameless: set[SiteContext] = set()  # sites whose first address is being looked up
@@ -298,6 +300,7 @@ class UrlSelector(threading.Thread):
             claimed = claimed or self._ports.visit(room)
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
+        self._fit_queue(len(claimed) >= room)
         untaken = deque(one for one in claimed if one.seeds)
         for empty in (one for one in claimed if not one.seeds):  # left by the dead: to rest, and no more
             with self._turn:
@@ -316,6 +319,18 @@ class UrlSelector(threading.Thread):
             with self._turn:
                 self._inbox.news = True  # there may be more
         return len(claimed)
+
+    def _fit_queue(self, is_filled: bool) -> None:
+        """Let the queue hold more where sites come to their end as fast as they are claimed: a claim has its price.
+
+        Not where other machines may want the sites.
+        """
+        now = time.monotonic()
+        is_short = is_filled and self.machines == 1 and now - self._filled_at < _HURRIED
+        with self._turn:
+            self._queue.fit(is_short=is_short)
+        if is_filled:
+            self._filled_at = now
 
     def _take_up(self, untaken: deque[ClaimedSite]) -> None:
         """Make the contexts of sites, and queue them, many at a time; stop when the machine does."""

@@ -33,6 +33,7 @@ _AT_A_TIME = 0.25  # seconds within which sites are handed over together, for th
 # as long as makes so many sites, which is when a commit's own statements cost little beside their rows.
 _PACE = (0.5, 7.5)
 _AT_ONCE = 150
+_PAUSE = 0.5  # seconds between two commits of ends alone, where sites end all the time
 _MANY = int(_SOON * _SITES_A_SECOND)  # changed sites; more cannot be handed over while their changes are young
 # So many answers are handed over together where they are many. A page took 38 us in commits of 600, and 27 in those of
 # 4,000: the fewer commits, the fewer times is a page of an index written. More at once would fill the checkpointer.
@@ -54,6 +55,7 @@ class Handover:
         # How many had changed when some of many were handed over last; 0: no more than a few. Those come back soon:
         # without them the others would seem to be few, and be handed over a second later, at half the age allowed.
         self._shared = 0
+        self._ends_at = -inf  # machine time at which the ends that were handed over last are committed
         self.next_at = inf  # machine time at which `checkpoint` has something to do; threads ask for it at each turn
 
     def _longest_age(self) -> float:
@@ -62,12 +64,14 @@ class Handover:
 
     def changed(self, site: SiteContext, now: float) -> None:
         """Note that a site may have something to hand over."""
-        if site not in self._unsaved:
+        if site not in self._unsaved and site.has_news:
             self._add(site, now)
 
     def answered(self, site: SiteContext, party: SeedContext | None, now: float) -> None:
         """Note that an answer, or a part of a long page, has been applied; hand over what must not wait."""
         if site not in self._unsaved:
+            if not site.has_news:
+                return
             self._add(site, now)
         site.unsaved += 1
         self._answers += 1
@@ -147,11 +151,19 @@ class Handover:
 
         One by one the ends of small sites would make a commit a second, whose statements cost more than their rows.
         """
-        if len(self._unsaved) <= _MANY or site.told or site.going or site.visits:  # or others may be waiting for it
+        if site.told or site.going or site.visits:  # others may be waiting for it
             return LINGER
+        if len(self._unsaved) <= _MANY:
+            return self._until_other_ends(now)
         # They take it with them: were it due when they are handed over, it would be committed a moment before them.
         until = min(self._share_at + _AT_A_TIME, self._unsaved.get(site, now) + self._longest_age())
         return max(LINGER, until - now)
+
+    def _until_other_ends(self, now: float) -> float:
+        """Return for how many seconds an end waits for others alone: not for long, if there was none just before."""
+        if now >= self._ends_at:
+            self._ends_at = max(now + LINGER, self._ends_at + _PAUSE)
+        return max(LINGER, self._ends_at - now)
 
     def _add(self, site: SiteContext, now: float) -> None:
         self._unsaved[site] = now

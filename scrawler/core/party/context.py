@@ -67,6 +67,7 @@ class SeedContext:
         "_depth_buffer",
         "_dirty",
         "_externals",
+        "_is_told",
         "_said",
         "analyzer",
         "base",
@@ -165,7 +166,16 @@ class SeedContext:
         self.base_ms = 0  # ... and the time that it had been in work
         self._externals: dict[str, Finding] = {}
         self._said: _Said | None = None
-        self._dirty = True
+        self._dirty = False
+        self._is_told = False  # whether a delta was taken of it here
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a checkpoint is worth its cost: not while its own URL is listed, and has had no answer.
+
+        Whoever takes it over from a machine that was killed lists that URL again.
+        """
+        return self._dirty or self._is_told
 
     @property
     def ended(self) -> bool:
@@ -514,8 +524,9 @@ class SeedContext:
     def take_delta(self, now: float) -> SeedDelta | None:
         """Return what changed since the last checkpoint, or None."""
         changed = [change for lane in self.lanes if (change := lane.take_delta())]
-        if not (self._dirty or changed):
+        if self._is_told and not (self._dirty or changed):
             return None
+        self._is_told = True
         seed_id = self.seed.id
         delta = SeedDelta(
             seed_id=seed_id,

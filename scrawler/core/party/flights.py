@@ -65,6 +65,8 @@ class RobotsFlight:
     @property
     def asked(self) -> Origin:
         """The origin that is asked: a redirect may lead elsewhere, also to one of which the site has pages."""
+        if not self.hop:
+            return self.origin
         name = origin_of(self.url)
         return self.site.origins.get(name) or Origin(name, host_port(self.url)[0])
 
@@ -111,4 +113,6 @@ def flight_of(request: Request) -> Flight:
 
 def read_url(flight: Flight, request: Request) -> str:
     """Return the URL that is to blame if its answer is not read to an end: of a robots.txt, that of its origin."""
-    return robots_url(flight.origin.origin + "/") if isinstance(flight, RobotsFlight) else request.url
+    if not isinstance(flight, RobotsFlight):
+        return request.url
+    return robots_url(flight.origin.origin + "/") if flight.hop else flight.url

@@ -325,6 +325,13 @@ class SiteContext:
             one.touch()
         self.told = True
 
+    @property
+    def has_news(self) -> bool:
+        """Whether anything has come of it here that a checkpoint is to keep."""
+        if self.robots_news or self.robots_records or self.taken:
+            return True
+        return any(party.has_news for party in self.parties)
+
     def rests_long(self, at: float, now: float) -> bool:
         """Tell whether, with nothing to do before `at`, it rests so long that its place is for others.
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import DEPTH_BUFFER, Lane
+from scrawler.core.party.depth import Lane
 from scrawler.core.party.earlier import EarlierSite
-from scrawler.core.party.entries import Entry, decode, decode_urls
+from scrawler.core.party.entries import Entry, decode_urls
 from scrawler.core.party.gates import MOST_FIRST
+from scrawler.core.party.own_lists import OwnLists
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.site import SiteContext
@@ -122,6 +123,12 @@ def _is_revisited(state: LaneState) -> bool:
     return lane_key(state.kind).kind is LaneKind.REVISIT
 
 
+def _only_moved(seed: Seed) -> bool:
+    """Tell whether a seed has listed nothing but its own URL, and where that redirected: no trap can be found in it."""
+    counts = seed.counts
+    return not (counts.pages or seed.round) and counts.listed <= counts.redirects + 1
+
+
 def known_of(frontier: Frontier, lane: Lane, rows: Iterable[ChunkRow]) -> dict[str, KnownVisit]:
     """Return what is known of the URLs in chunks of a lane that were visited before."""
     urls = chain.from_iterable(decode_urls(row.data) for row in rows)
@@ -166,6 +173,7 @@ class SiteTaker:
         earlier: Callable[[str, bool], EarlierSite] | None = None,
     ) -> None:
         self._frontier = frontier
+        self._own = OwnLists(frontier)
         self._earlier = earlier
         self._waiting = waiting
         self._make_learning = make_learning
@@ -264,6 +272,7 @@ class SiteTaker:
 
     def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
         """Make the context of one seed; it is begun if it has a list already."""
+        self._own.begin(seed.id)
         scope = self._scope(site, seed)
         aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
         rejections = RejectionSample(seed.id)
@@ -319,7 +328,7 @@ class SiteTaker:
         hosts are asked here, once the pause there is over, but for what its seeds have listed already.
         """
         scope = self._rules.scope
-        between = [entry.url for _, entry in islice(self._own_entries(seed.id, 0), seed.rehomed) if entry.depth == 0]
+        between = [entry.url for _, entry in islice(self._own.entries(0), seed.rehomed) if entry.depth == 0]
         led = moved_with(seed.home_url, seed.url, between, scope)
         free = self._frontier.free_sites({site_key(url, scope) for url in led})
         left = [url for url in led if site_key(url, scope) in free]
@@ -375,18 +384,18 @@ class SiteTaker:
             redirected.note(key, depth, position, referrer, "")
         for state in held:
             if state.seed_id == seed_id and state.cursor < state.length and lane_key(state.kind).retries:
-                waiting = islice(self._own_entries(seed_id, state.cursor, state.kind), MOST_FIRST)
+                waiting = islice(self._own.entries(state.cursor, state.kind), MOST_FIRST)
                 for _, entry in waiting:
                     redirected.note_again(url_hash(entry.url))
 
     def _traps(self, seed: Seed, rules: CrawlRules) -> PartyTraps | None:
         if not rules.traps:
             return None
-        if not seed.counts.requests:
+        if not seed.counts.requests or _only_moved(seed):
             return PartyTraps(seed.id, rules)
         traps = PartyTraps(seed.id, rules, self._frontier.patterns(seed.id))
         listed, ahead, sitemaps = (
-            [entry for _, entry in islice(self._own_entries(seed.id, 0, lane.number), _RECALLED)]
+            [entry for _, entry in islice(self._own.entries(0, lane.number), _RECALLED)]
             for lane in (NORMAL, PUSHED, SITEMAP)
         )
         redirects = {entry.referrer for entry in (*listed, *ahead) if entry.hops}
@@ -413,9 +422,9 @@ class SiteTaker:
         Its list goes on behind the URLs of the redirects, so these stand before position `rehomed`.
         """
         seed = party.seed
-        before = islice(self._own_entries(seed.id, 0), seed.rehomed)
+        before = islice(self._own.entries(0), seed.rehomed)
         party.led_from |= {entry.url for _, entry in before if entry.depth == 0}
-        at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == seed.home_url), None)
+        at = next((at for at, entry in self._own.entries(0) if entry.url == seed.home_url), None)
         party.begun = at is not None and (at >= seed.rehomed or self._has_opened(party))
         if at is not None and not party.begun:
             party.leave(EndReason.REDIRECTED, f"redirects lead back to {seed.home_url}")
@@ -445,8 +454,8 @@ class SiteTaker:
             if result is not Result.REDIRECT:
                 return
             if at < 0:
-                at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == url), 0)
-            next_place, target = self._own_after(seed.id, at)
+                at = next((at for at, entry in self._own.entries(0) if entry.url == url), 0)
+            next_place, target = self._own_after(at)
             if not target and seed.round:  # since a later visit it leads there, which is a link as any other then
                 return
             if not target:  # what it led to would be listed, had it not been before
@@ -456,22 +465,15 @@ class SiteTaker:
             follow_inside(party, url, target)
             at, url = next_place, target
 
-    def _own_after(self, seed_id: int, at: int) -> tuple[int, str]:
+    def _own_after(self, at: int) -> tuple[int, str]:
         """Return where the next URL of depth 0 after a place stands; the place itself, and no URL, if there is none.
 
         No more of the list is read than that.
         """
-        for place, entry in self._own_entries(seed_id, at + 1):
+        for place, entry in self._own.entries(at + 1):
             if entry.depth == 0:
                 return place, entry.url
         return at, ""
-
-    def _own_entries(self, seed_id: int, first: int, kind: int = NORMAL.number) -> Iterator[tuple[int, Entry]]:
-        """Yield the entries of a seed's lane from a position on."""
-        while rows := self._frontier.chunks(seed_id, kind, first, DEPTH_BUFFER):
-            entries = chain.from_iterable(decode(row.data) for row in rows)
-            yield from ((at, entry) for at, entry in enumerate(entries, rows[0].first) if at >= first)
-            first = rows[-1].first + rows[-1].count
 
     def _lane(self, site: SiteContext, state: LaneState, with_tail: bool) -> Lane:
         tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None

@@ -201,3 +201,16 @@ def test_the_thread_ends_at_once_when_stopped() -> None:
         distributor.seeds_changed()
     distributor.join(HANGS)
     assert not distributor.is_alive()
+
+
+def test_a_queue_that_is_emptied_in_a_moment_holds_more_until_it_is_not() -> None:
+    queue = SeedIdQueue[SiteContext](40)
+    rooms = []
+    for _ in range(6):
+        queue.fit(is_short=True)
+        rooms.append(queue.room)
+    assert rooms == [80, 160, 320, 500, 500, 500]
+    assert queue.room_with(0) == 500
+    for _ in range(6):
+        queue.fit(is_short=False)
+    assert queue.room == 40

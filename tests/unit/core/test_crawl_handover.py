@@ -290,6 +290,47 @@ def test_what_is_over_does_not_wait_where_little_is_done_or_a_server_has_asked_f
     assert set(desk.waits) == {LINGER}
 
 
+def test_of_a_site_that_has_never_answered_its_end_alone_is_handed_over() -> None:
+    desk = Desk()
+    site = desk.site()
+    for tries in range(3):
+        desk.handover.changed(site, 100.0 + tries)
+        desk.handover.answered(site, None, 100.5 + tries)
+    assert desk.handover.next_at == inf, "there is nothing to keep: whoever takes it over begins it anew"
+    site.parties[0].finish(EndReason.DEAD)
+    desk.handover.release(site, 130.0)
+    (delta,) = desk.deltas
+    assert delta.released
+    assert [one.state for one in delta.seeds] == [SeedState.DONE]
+
+
+def test_a_site_that_has_said_something_is_handed_over_with_its_list() -> None:
+    desk = Desk()
+    site = desk.site()
+    site.parties[0].list_new(site.seen, [site.parties[0].seed.home_url], 0)
+    desk.handover.changed(site, 100.0)
+    site.told = True
+    site.count_push_back(None)
+    desk.handover.answered(site, None, 101.0)
+    (delta,) = desk.deltas
+    assert [len(one.lanes) for one in delta.seeds] == [1]
+
+
+def test_ends_that_come_all_the_time_are_committed_twice_a_second() -> None:
+    desk = Desk()
+    ends = [100.0 + number / 100 for number in range(300)]
+    for now in ends:
+        desk.handover.release(desk.site(), now)
+    # A batch is committed when the first of its deltas is due.
+    commits, due = 0, -inf
+    for now, wait in zip(ends, desk.waits, strict=True):
+        if now > due:
+            commits += 1
+            due = now + wait
+    assert commits <= 8
+    assert max(desk.waits) <= 0.5
+
+
 def test_what_goes_to_another_machine_waits_even_less() -> None:
     desk = Desk()
     for _ in range(120):

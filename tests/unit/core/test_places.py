@@ -138,7 +138,7 @@ def test_who_only_waits_gives_its_places_up_and_has_them_again() -> None:
     assert (places.free, places.held) == (0, 3)
 
     assert places.give_up(one)
-    assert (places.free, room.taken, list(places.sites), set(places)) == (2, 1, [2], {one, other})
+    assert (places.free, room.unasked, list(places.sites), set(places)) == (2, 1, [2], {one, other})
     one.parties.pop()
     places.changed(one, -1)
     assert places.free == 2, "who has no place frees none with an end"
@@ -146,7 +146,7 @@ def test_who_only_waits_gives_its_places_up_and_has_them_again() -> None:
 
     places.comes_back(one)
     assert places.let_back() is one
-    assert (places.free, room.taken, one.is_aside, one.comes_back) == (1, 0, False, False)
+    assert (places.free, room.unasked, one.is_aside, one.comes_back) == (1, 0, False, False)
     places.changed(one, 1)
     assert places.free == 0
 
@@ -198,13 +198,13 @@ def test_who_is_let_go_of_waits_for_no_place() -> None:
     places.comes_back(other)
     assert places.ends(one)
     assert [places.let_back(), places.let_back()] == [other, None]
-    assert (room.taken, one.comes_back) == (0, False)
+    assert (room.unasked, one.comes_back) == (0, False)
 
 
 def test_only_so_many_wait_without_a_place() -> None:
     places = Places(crawl_rules(capacity=3), WaitingRoom(1))
     for number in (1, 2):
-        places.add(site(number))
+        places.add(asked(number))
     assert places.give_up(places.sites[1])
     assert not places.give_up(places.sites[2])
     assert not places.give_up(places.aside[1]), "it has none to give up"
@@ -258,6 +258,13 @@ def test_where_all_sites_are_real_no_more_are_in_work_than_there_are_places() ->
         places.ends(places.sites[number])
 
 
+def asked(number: int) -> SiteContext:
+    """Return a site that is asked."""
+    one = site(number)
+    one.in_flight = 1
+    return one
+
+
 def test_openings_beyond_the_places_take_of_what_may_wait() -> None:
     """Each may have a connection: there are no more of them than descriptors."""
     room = WaitingRoom(3)
@@ -266,11 +273,11 @@ def test_openings_beyond_the_places_take_of_what_may_wait() -> None:
         room.opened(needs_place=False)
     for number in range(4):
         assert places.free > 0
-        places.add(site(number))
+        places.add(asked(number))
     assert (room.over, room.left) == (2, 1)
-    aside(others, site(10))
+    aside(others, asked(10))
     assert (room.left, places.free) == (0, 0)
-    others.add(site(11))
+    others.add(asked(11))
     assert others.free == 1, "it has a place"
     assert not others.give_up(others.sites[11]), "there is no room to wait"
     assert places.give_up(places.sites[0]), "it is beyond the places already"
@@ -278,3 +285,26 @@ def test_openings_beyond_the_places_take_of_what_may_wait() -> None:
     for number in (1, 2, 3):
         places.remove(places.sites[number])
     assert (room.over, room.left) == (0, 1)
+
+
+def test_who_is_not_asked_waits_beyond_all_connections_and_is_asked_in_a_place_then() -> None:
+    room = WaitingRoom(1, 3)
+    places = Places(crawl_rules(capacity=9), room)
+    hangs, retries, waits = asked(1), site(2), site(3)
+    aside(places, hangs, retries, waits)
+    assert (room.taken, room.unasked, room.left) == (1, 2, 0)
+    assert places.may_ask(hangs)
+    assert not places.may_ask(retries), "the one connection hangs"
+    places.comes_back(retries)
+    assert places.let_back() is retries
+    assert places.may_ask(retries)
+    hangs.in_flight = 0
+    places.recount(hangs)
+    assert (room.taken, room.unasked, room.left) == (0, 2, 1)
+    assert places.may_ask(waits)
+    aside(places, site(4))
+    places.add(site(5))
+    assert not places.give_up(places.sites[5]), "no more than three wait"
+    for one in list(places):
+        places.remove(one)
+    assert (room.taken, room.unasked) == (0, 0)
