@@ -28,6 +28,7 @@ EXPERIMENTS = {  # and the modules that they are
     "agents": "agents",
     "modes": "modes",
     "broad": "bench.broad_bench",
+    "dead": "bench.dead_bench",
     "two_nodes": "two_nodes",
     "all_station": "all_station",
     "moving": "moving",

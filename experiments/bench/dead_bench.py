@@ -13,8 +13,9 @@ from experiments.deadweb.kinds import MIXED, PARKING_ADDRESSES, Domain, Kind, do
 from experiments.deadweb.server import Ports, serving
 from experiments.lab.command import experiment
 from experiments.lab.meter import OTHERS, all_cores, all_cpu, others_at_work
+from experiments.lab.plots import Line, Panel
 from experiments.lab.process import OUTPUT, Figures, Sampler, fresh_folder, run_measured
-from experiments.lab.report import MIB, ROUND, Report, Row, row_text, write_report
+from experiments.lab.report import MIB, ROUND, Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.scrawler_command import CRAWL_AGENT, DATABASE, import_command
 from experiments.lab.trees import OWN, Tree, tree_at
 
@@ -25,6 +26,10 @@ LISTS: Mapping[str, Mapping[Kind, int]] = {
     "parked": {Kind.PARKED: 1},
 }
 _LONGEST = 3_600.0  # seconds
+_RATE = 500  # seeds a second that are the goal, where none waits for politeness, or hangs
+_POINTS = 200  # of a line
+_FREE = "free/s"
+_CPU = "CPU us/seed"
 _WAITING = (Kind.PARKED, Kind.REAL, Kind.SILENT, Kind.MUTE)  # kinds that wait for politeness, or hang
 
 
@@ -49,12 +54,15 @@ def main(
     if quick:
         seeds, flags = 400, (*flags, "--retry-pause=1", "--connect-timeout=2", "--timeout=2")
     rows: list[Row] = []
+    lines: dict[str, Line] = {}
     with serving(parking_seconds) as ports:
         for turn in range(1, (1 if quick else rounds) + 1):
             for name in names:
                 for tree in (OWN, *map(tree_at, against)):
-                    rows.append(_measure(turn, name, tree, domains(seeds, LISTS[name]), ports, flags))
-                    click.echo(row_text(rows[-1]))
+                    row, times = _measure(turn, name, tree, domains(seeds, LISTS[name]), ports, flags)
+                    rows.append(row)
+                    lines[str(row["list"])] = _line(str(row["list"]), times)
+                    click.echo(row_text(row))
     notes = [
         f"{seeds:,} domains, default settings but for `--allow-private` {' '.join(flags)}; each has an address of its"
         f" own, but parked ones share {PARKING_ADDRESSES}, where an answer takes {parking_seconds:g} s",
@@ -62,10 +70,31 @@ def main(
         " not hang, by the time until 99 % of them are done; CPU is that of the crawl alone",
         others_at_work(rows),
     ]
-    write_report(Report("dead", "A long list of unknown domains", "list", rows, notes), results)
+    plot = Plot("Seeds that are done", [Panel("lists", "seconds", "% done", list(lines.values()))])
+    write_report(Report("dead", "A long list of unknown domains", "list", rows, notes, _claims(rows), [plot]), results)
 
 
-def _measure(turn: int, name: str, tree: Tree, seeds: Sequence[Domain], ports: Ports, flags: Sequence[str]) -> Row:
+def _claims(rows: Sequence[Row]) -> list[Claim]:
+    """Return the rates beside the goal; one processor, all of which a crawl has, gives no more than its CPU allows."""
+    found = []
+    for row in rows:
+        if number(row, _FREE):
+            rate = f"{number(row, _FREE):.0f}, at {number(row, _CPU):.0f} us of CPU a seed"
+            found.append(Claim(f"seeds/s that wait for nothing, {row['list']}", "goal", f"{_RATE}", rate))
+    return found or [Claim("seeds/s that wait for nothing", "goal", f"{_RATE}", "none of these lists has such seeds")]
+
+
+def _line(name: str, times: Sequence[float]) -> Line:
+    """Return which part of a list is done, over time."""
+    step = max(1, len(times) // _POINTS)
+    xs = [times[at] for at in range(0, len(times), step)]
+    return Line(name, xs, [100 * at / len(times) for at in range(0, len(times), step)])
+
+
+def _measure(
+    turn: int, name: str, tree: Tree, seeds: Sequence[Domain], ports: Ports, flags: Sequence[str]
+) -> tuple[Row, Sequence[float]]:
+    """Crawl a list; return its figures, and the seconds after which each of its seeds was done."""
     with fresh_folder("dead") as folder:
         _prepare(folder, tree, seeds, ports)
         peak = [0]
@@ -80,7 +109,9 @@ def _measure(turn: int, name: str, tree: Tree, seeds: Sequence[Domain], ports: P
         if figures.exit_code:
             raise click.ClickException(f"scrawler ended with {figures.exit_code}, see {folder / OUTPUT}")
         others = all_cores(all_cpu() - before - figures.cpu, figures.wall)
-        return _row(turn, tree.label(name), seeds, figures, _ends(folder), peak[0], others)
+        ends = _ends(folder)
+        row = _row(turn, tree.label(name), seeds, figures, ends, peak[0], others)
+        return row, sorted(at for times in ends.values() for at in times)
 
 
 def _prepare(folder: Path, tree: Tree, seeds: Sequence[Domain], ports: Ports) -> None:
@@ -134,8 +165,8 @@ def _row(
         "done": done,
         "wall s": figures.wall,
         "seeds/s": done / figures.wall,
-        "free/s": 0.99 * len(free) / free[int(0.99 * (len(free) - 1))] if free else 0.0,
-        "CPU us/seed": 1e6 * figures.cpu / max(1, done),
+        _FREE: 0.99 * len(free) / free[int(0.99 * (len(free) - 1))] if free else 0.0,
+        _CPU: 1e6 * figures.cpu / max(1, done),
         "RSS MiB": figures.peak_rss / MIB,
         "files": files,
         **{f"{kind} after s": times[-1] if times else 0.0 for kind, times in ends.items()},
