@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
+from sqlalchemy import Engine, event
 
 from scrawler.core.machine.machine import Machine
 from scrawler.model.results import Result
@@ -72,6 +73,26 @@ def test_who_waits_for_the_next_try_of_a_page_keeps_nobody_waiting(crawl: Crawl,
     broken = serve(by_path({"/": page("no", status="500 Broken")})).url()
     crawl.add([broken, *good])
     until_others_are_done(crawl, {broken}, retry_pause=3600)
+
+
+def test_of_hosts_that_refuse_nothing_is_written_before_their_end(crawl: Crawl) -> None:
+    """Each seed is in one checkpoint, however often its host is tried, and many are in one together."""
+    if not crawl.url.startswith("sqlite"):
+        pytest.skip("what is written is counted by the statements of SQLite's driver")
+    written: list[int] = []
+
+    def note(_connection: object, _cursor: object, statement: str, rows: list[object], *_more: object) -> None:
+        if statement.startswith("UPDATE seed SET requests"):
+            written.append(len(rows))
+
+    with ExitStack() as stack:
+        crawl.add([stack.enter_context(refused()) for _ in range(60)])
+        event.listen(Engine, "before_cursor_execute", note)
+        stack.callback(event.remove, Engine, "before_cursor_execute", note)
+        crawl.run(retries=2, retry_pause=0.3, checkpoint_interval=0.1)
+    assert {(seed.state, seed.end_reason) for seed in crawl.seeds()} == {(SeedState.DONE, EndReason.DEAD)}
+    assert sum(written) == 60
+    assert len(written) < 30
 
 
 def slow_robots(seconds: float) -> Script:
