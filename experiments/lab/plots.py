@@ -11,15 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log10
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg  # draws without a screen
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
-from matplotlib.transforms import ScaledTranslation
+if TYPE_CHECKING:  # it takes a second to load, and whoever draws nothing need not wait for it
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 _DPI = 110
 _WIDTH, _HEIGHT = 5.2, 3.6  # inches of one panel
@@ -65,6 +62,10 @@ class Panel:
 
 def draw(file: Path, title: str, panels: Sequence[Panel], share_y: bool = False) -> None:
     """Draw panels into a PNG file, with a title above all of them; `share_y` gives them one scale."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # draws without a screen
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     across = min(len(panels), _ACROSS)
     rows = -(-len(panels) // _ACROSS)
     width = _WIDTH * across if across > 1 else _WIDTH * _ALONE
@@ -83,6 +84,9 @@ def draw(file: Path, title: str, panels: Sequence[Panel], share_y: bool = False)
 
 
 def _draw_panel(axes: Axes, panel: Panel, figure: Figure) -> None:
+    from matplotlib.ticker import MaxNLocator
+    from matplotlib.transforms import ScaledTranslation
+
     axes.set_title(_capital(panel.title), fontsize=_FONT + 1)
     axes.set_xlabel(panel.x, fontsize=_FONT)
     axes.set_ylabel(panel.y, fontsize=_FONT)
@@ -153,6 +157,8 @@ def _capital(text: str) -> str:
 
 def _plain_numbers(axis: Axis, values: Iterable[float]) -> None:
     """Write 1, 10, 100 at a logarithmic axis, and 2 and 5 between them where it is short."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     above = [value for value in values if value > 0]
     if above and log10(max(above) / min(above)) < _FEW_DECADES:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))

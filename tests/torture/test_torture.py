@@ -17,7 +17,7 @@ from tests.torture.ordeal import Ordeal
 
 pytestmark = pytest.mark.heavy
 
-WEB = WebSpec(seed=11, sites=120, mean_pages=25, max_pages=80, page_bytes=1000, links=8, latency_ms=10)
+WEB = WebSpec(seed=11, sites=80, mean_pages=25, max_pages=80, page_bytes=1000, links=8, latency_ms=10)
 NUMBER = int(os.environ.get("SEED", "1"))
 
 

@@ -44,7 +44,7 @@ def run_until(crawl: Crawl, pages: int, **changes: object) -> None:
 
 def test_a_long_party_goes_on_from_its_chunks(crawl: Crawl) -> None:
     """It is stopped with thousands of URLs listed, so that the next run has to read its lists from the database."""
-    with SynthServer(WebSpec(seed=2, sites=1, equal=True, mean_pages=6000, page_bytes=0, links=8, hidden=0)) as server:
+    with SynthServer(WebSpec(seed=2, sites=1, equal=True, mean_pages=4500, page_bytes=0, links=8, hidden=0)) as server:
         crawl.add(server.web.seeds())
         run_until(crawl, 1500, threads=1, traps=False)  # pages without text are soon taken for one
         counts = crawl.seeds()[0].counts
