@@ -43,7 +43,7 @@ from scrawler.store.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, check_whole, page, redirect
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
-from tests.limits import HANGS
+from tests.limits import HANGS, allow
 
 pytestmark = pytest.mark.interpreted("follows the program line by line")
 
@@ -269,6 +269,7 @@ def listed(crawl: Crawl) -> dict[str, Counter[str]]:
 def test_wherever_it_raises_what_is_left_is_whole(
     crawl: Crawl, serve: Serve, tmp_path: Path, watching: Callable[[Steps], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    allow(2 * LIMIT)
     monkeypatch.setattr(long_pages, "MANY_LINKS", 0)  # so that the large page is listed part by part
     server = serve(everything())
     first = Crawl(tmp_path / "first", f"sqlite:///{tmp_path / 'first.db'}")
