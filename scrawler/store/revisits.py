@@ -307,9 +307,9 @@ class Revisits:
         found = [state_of(one) for one in connection.execute(query.limit(min(most, _ROWS)))] if most else []
         now_at = row.site_key, row.given, row.home_url
         own = [one for one in found if self._reaches(one.url, one.depth, *now_at)]
+        reached = {one.url_hash for one in own}
         own = self._sorted(connection, row, own, now, is_due)
         _update_states(connection, row.id, [one.url_hash for one in own], {"due_at": LISTED})
-        reached = {one.url_hash for one in own}
         moved = [one.url_hash for one in found if one.url_hash not in reached]
         _update_states(connection, row.id, moved, {"due_at": NEVER})  # of a site at which the seed was before
         if own:

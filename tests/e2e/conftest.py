@@ -31,8 +31,9 @@ Rows = Callable[..., list[dict[str, Any]]]
 
 
 def environment(**variables: str) -> Mapping[str, str]:
-    """The environment of this process, less settings of the crawler."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")} | variables
+    """The environment of this process, less settings of the crawler, with a terminal that can move its cursor."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")}
+    return kept | {"TERM": "xterm"} | variables
 
 
 def python_path(folder: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from shutil import which
 
 import pytest
 from click.testing import CliRunner, Result
@@ -57,6 +58,7 @@ def run(visited: tuple[Crawl, str], path: str, *options: str) -> Result:
     return done
 
 
+@pytest.mark.skipif(which("patch") is None, reason="patch not installed (Debian: patch)")
 @pytest.mark.parametrize("path", BODIES)
 def test_patch_makes_one_body_of_the_other(visited: tuple[Crawl, str], tmp_path: Path, path: str) -> None:
     before, after = BODIES[path]
