@@ -45,15 +45,17 @@ def party(
     max_depth: int | None = None,
     robots: bool = True,
     timeout: float = inf,
+    given: bool = False,
 ) -> Party:
     """Walk the party of a seed, with a crawler that waits `timeout` seconds for each page.
 
     A redirect of the seed to another site re-homes it, at depth 0. Any other redirect is a link: its aim is one level
-    deeper. External URLs count wherever they are found, below the deepest pages too. KeyError: not a URL of this web.
+    deeper. With `given` the host of a seed that has moved belongs to its party. External URLs count wherever they are
+    found, below the deepest pages too. KeyError: not a URL of this web.
     """
     home, passed = _rehome(web, web.target(seed_url))
     found = Party(home=web.url(home), redirects={web.url(target) for target in passed})
-    internal = _scope(web, home, scope)
+    internal = _scope(web, home, scope, web.target(seed_url) if given else home)
     seen = {home}
     waiting = deque([(home, 0)])
     while waiting:
@@ -128,7 +130,7 @@ def _rehome(web: SyntheticWeb, seed: Target) -> tuple[Target, list[Target]]:
     return home, passed
 
 
-def _scope(web: SyntheticWeb, home: Target, scope: Scope) -> Callable[[Target], bool]:
+def _scope(web: SyntheticWeb, home: Target, scope: Scope, given: Target) -> Callable[[Target], bool]:
     """Return the test for internal targets; all names are of the registrable domain synth.test, addresses of none."""
     if scope is Scope.PREFIX:
         url = web.url(home).partition("?")[0]
@@ -136,4 +138,4 @@ def _scope(web: SyntheticWeb, home: Target, scope: Scope) -> Callable[[Target], 
         return lambda target: web.url(target).startswith(folder)
     if scope is Scope.DOMAIN and web.spec.hosts is Hosts.NAMES:
         return lambda target: True
-    return lambda target: target.site == home.site
+    return lambda target: target.site in (home.site, given.site)

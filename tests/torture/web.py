@@ -61,6 +61,20 @@ class TortureWeb:
         return {url: party(self.web, url, max_depth=MAX_DEPTH) for url in self.seeds}
 
     @cached_property
+    def wider(self) -> list[Party]:
+        """What is found from seeds that have moved, with the hosts that were given: theirs are links to these as well.
+
+        Of a site with several seeds it hangs on who comes to a page first whether such a link is followed from there.
+        """
+        moved = (url for url, one in self.parties.items() if host_of(url) != host_of(one.home))
+        return [party(self.web, url, max_depth=MAX_DEPTH, given=True) for url in moved]
+
+    @cached_property
+    def may_be_asked_for(self) -> set[str]:
+        """URLs that may have a row, beside those that must have one."""
+        return set[str]().union(*(one.requested | one.files | one.denied for one in self.wider))
+
+    @cached_property
     def results(self) -> dict[str, str]:
         """URL -> result of the one row that it must have."""
         results: dict[str, str] = {}
