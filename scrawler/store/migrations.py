@@ -131,18 +131,14 @@ def check_columns(connection: Connection, where: str) -> None:
     result = connection.exec_driver_sql(_COLUMNS[connection.dialect.name])
     found = set(result.cursor.fetchall())
     result.close()
-    lacking = next((one for one in _needed_columns() if one not in found), None)
+    # In the order in which they were defined: to sort the tables takes longer than to read what is there.
+    needed = ((table.name, column.name) for table in metadata.tables.values() for column in table.columns)
+    lacking = next((one for one in needed if one not in found), None)
     if lacking is not None:
         raise StoreError(
             f"database {where} was made by an unreleased version of this program, and has no column"
             f" {'.'.join(lacking)}: import the seeds into another database"
         )
-
-
-@lru_cache(maxsize=1)
-def _needed_columns() -> list[tuple[str, str]]:
-    """Return the tables and columns that there must be: to sort the tables takes longer than to read what is there."""
-    return [(table.name, column.name) for table in metadata.sorted_tables for column in table.columns]
 
 
 def migrate(begin: Callable[[], AbstractContextManager[Connection]], dialect: str) -> list[int]:
