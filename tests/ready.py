@@ -17,12 +17,12 @@ def make_ready(url: str) -> None:
     path = Path(target.database or "")
     if target.get_backend_name() == "sqlite" and not path.exists():
         path.touch(0o600)
-        path.write_bytes(_pattern())
+        path.write_bytes(_empty())
 
 
 @lru_cache(maxsize=1)
-def _pattern() -> bytes:
+def _empty() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "pattern.db"
+        path = Path(folder) / "empty.db"
         open_database(f"sqlite:///{path}").close()
         return path.read_bytes()

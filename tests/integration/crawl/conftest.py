@@ -26,7 +26,7 @@ from scrawler.store.pages import Pages
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.scope import site_key
 from tests.integration.fetch.servers import RawServer, Script
-from tests.patterns import make_ready
+from tests.ready import make_ready
 
 
 class Crawl:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from scrawler.store.engine import Database, open_database
-from tests.patterns import make_ready
+from tests.ready import make_ready
 
 
 @pytest.fixture
