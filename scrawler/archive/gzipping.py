@@ -34,6 +34,8 @@ _HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # deflate, no name, no time, no syste
 _BLOCK = struct.Struct("<BHH")  # of stored bytes: whether it is the last, the length, and that inverted (RFC 1951)
 _LONGEST_BLOCK = 0xFFFF
 _END = struct.Struct("<II")
+_STREAM = b"x\x01"  # how a zlib stream begins
+_TINY: Final = 64  # bytes
 
 _SHORT: Final = 1_024
 _TELLING: Final = 64  # bytes at the beginning of a body; text has hardly any beyond ASCII among them
@@ -63,8 +65,11 @@ def zlib_stream(data: bytes) -> bytes:
 
     It takes bytes alone: where memory fails, ISA-L does not let go of what it reads, and no bytearray could grow then.
     What it makes is cut from a buffer of 16 KB. A copy is returned, for streams are kept: each would leave the rest of
-    its buffer as a hole in the heap, in which the next buffer has no room.
+    its buffer as a hole in the heap, in which the next buffer has no room. The list of one URL, as most seeds of a long
+    list have it, does not get smaller: it is put into a stream as it is, in an eighth of the time.
     """
+    if len(data) < _TINY:
+        return b"".join((_STREAM, *_stored(data), zlib.adler32(data).to_bytes(4, "big")))
     return b"".join((_compress(data, 1, zlib.MAX_WBITS), b""))
 
 

@@ -166,3 +166,15 @@ class ChunkRow(NamedTuple):
     first: int
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody wants here
     data: bytes
+
+
+class Ahead(NamedTuple):
+    """What the database keeps of sites, and of seeds with short lists, that are taken up together; all by id."""
+
+    lanes: dict[int, list[LaneState]]  # of sites
+    listed: dict[int, list[bytes]]  # chunks in which URLs of sites were listed first
+    owners: dict[int, dict[bytes, int]]  # of sites: hash of the home URL -> seed
+    robots: set[int]  # sites of which a robots.txt is kept
+    chunks: dict[int, list[ChunkRow]]  # of seeds, those of all their lanes
+    jars: dict[int, bytes]  # of the seeds that have cookies
+    redirected: dict[int, list[tuple[bytes, int, int, bytes]]]  # of seeds

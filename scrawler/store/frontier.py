@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any
@@ -11,24 +10,33 @@ from typing import Any
 from sqlalchemy import ColumnElement, Integer, and_, bindparam, exists, literal, or_, select
 from sqlalchemy import func as sql
 
-from scrawler.model.lanes import CHUNK_ENTRIES, LISTED_FIRST, ChunkRow, LaneState
+from scrawler.model.lanes import CHUNK_ENTRIES, Ahead, ChunkRow, LaneState
 from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
-from scrawler.model.seeds import EndReason, SeedCounts, SeedState
+from scrawler.model.seeds import SeedCounts, SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.terms import url_hash as hash_of
 from scrawler.model.visits import UrlState
+from scrawler.store.ahead import (
+    CHUNK,
+    LANES,
+    LISTED_IN,
+    OWNERS,
+    REDIRECT_COLUMNS,
+    lane_states,
+    read_ahead,
+    redirected_of,
+)
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.store.replacing import earlier_pages, newest_rows, waiting_rows
-from scrawler.store.rows import HOME_URL, AnyRow, among, listed_depth, sliced
+from scrawler.store.rows import AnyRow, among, sliced
 from scrawler.store.seeds import columns_of
 from scrawler.store.tables import (
     SEED_COUNTS,
     chunk,
     jar,
-    lane,
     page,
     pattern,
     published_url,
@@ -46,22 +54,11 @@ _SEEDS_READ = 2_000
 _ROWS_READ = 20_000  # the newest rows of a party are searched for URLs that were redirected, so many at most
 _PATTERNS_READ = 1_000
 _STATE = [url_state.c[name] for name in UrlState._fields]
-_LISTED_IN = tuple(key.number for key in LISTED_FIRST)
 
 # Made once: a machine that crawls many sites, or many seeds that have moved, reads these for each of them.
-_LANES = (
-    select(lane.c.seed_id, lane.c.kind, lane.c.holder_id, lane.c.cursor_position, lane.c.length, lane.c.ahead)
-    .join(seed, seed.c.id == lane.c.holder_id)
-    .where(
-        seed.c.site_id == bindparam("site"),
-        seed.c.state != SeedState.SLOW.value,
-        or_(lane.c.cursor_position < lane.c.length, seed.c.state == SeedState.ACTIVE.value),
-    )
-)
+_LANES = LANES.where(seed.c.site_id == bindparam("site"))
 _OF_LANE = chunk.c.seed_id == bindparam("seed"), chunk.c.kind == bindparam("kind")
-_CHUNK = select(
-    chunk.c.seed_id, chunk.c.kind, chunk.c.seq, chunk.c.first_position, chunk.c.entries, chunk.c.data
-).where(*_OF_LANE)
+_CHUNK = CHUNK.where(*_OF_LANE)
 _FIRST_CHUNK = (
     select(sql.max(chunk.c.seq)).where(*_OF_LANE, chunk.c.first_position <= bindparam("position")).scalar_subquery()
 )
@@ -70,29 +67,25 @@ _TAIL = _CHUNK.order_by(chunk.c.seq.desc()).limit(1)
 _LAST_CHUNKS = (
     select(chunk.c.seed_id, chunk.c.kind, sql.max(chunk.c.seq))
     .join(seed, seed.c.id == chunk.c.seed_id)
-    .where(seed.c.site_id == bindparam("site"), chunk.c.kind.in_(_LISTED_IN))
+    .where(seed.c.site_id == bindparam("site"), chunk.c.kind.in_(LISTED_IN))
     .group_by(chunk.c.seed_id, chunk.c.kind)
 )
 _SOME_LISTED = (
     select(chunk.c.seed_id, chunk.c.kind, chunk.c.seq, chunk.c.data)
     .join(seed, seed.c.id == chunk.c.seed_id)
-    .where(seed.c.site_id == bindparam("site"), chunk.c.kind.in_(_LISTED_IN))
+    .where(seed.c.site_id == bindparam("site"), chunk.c.kind.in_(LISTED_IN))
     .limit(_CHUNKS_READ + 1)
 )
 _OWN_URLS = (
-    select(seed.c.id, HOME_URL)
-    .where(seed.c.site_id == bindparam("site"), seed.c.state != SeedState.READY.value)
-    .where(or_(seed.c.end_reason.is_(None), seed.c.end_reason != EndReason.COVERED.value))
-    .where(seed.c.id > bindparam("after"))
+    OWNERS.where(seed.c.site_id == bindparam("site"), seed.c.id > bindparam("after"))
     .order_by(seed.c.id)
     .limit(_SEEDS_READ)
 )
 _JAR = select(jar.c.data).where(jar.c.seed_id == bindparam("seed"))
 _BUSY = exists().where(seed.c.site_id == site.c.id, seed.c.state.in_((SeedState.READY.value, SeedState.ACTIVE.value)))
 _FREE_SITES = select(site.c.key_hash, site.c.id, site.c.next_due_at).where(among(site.c.key_hash), ~_BUSY)
-_REDIRECT_COLUMNS = "id", "url_hash", "result", "attempts", "depth", "position", "flags", "lane_seed", "referrer"
 _NEWEST_PAGES = (
-    select(*(page.c[name] for name in _REDIRECT_COLUMNS))
+    select(*(page.c[name] for name in REDIRECT_COLUMNS))
     .where(page.c.seed_id == bindparam("seed"))
     .order_by(page.c.id.desc())
     .limit(_ROWS_READ)
@@ -118,9 +111,11 @@ class Frontier:
 
         Those of a holder that waits with its slow lane are no one else's.
         """
-        found = self._database.rows(_LANES, {"site": site_id})
-        rows = sorted(found, key=itemgetter(0, 1))  # MariaDB would sort `ahead` on its disk
-        return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in rows]
+        return lane_states(self._database.rows(_LANES, {"site": site_id}))
+
+    def ahead(self, sites: Sequence[int], seeds: Sequence[int]) -> Ahead:
+        """Return what there is of sites, and of seeds with short lists, that are taken up together."""
+        return read_ahead(self._database, sites, seeds)
 
     def chunks(self, seed_id: int, kind: int, position: int, entries: int) -> list[ChunkRow]:
         """Return the chunk of a lane that holds the entry at `position`, if it is in the database yet.
@@ -268,10 +263,7 @@ class Frontier:
 
     def redirected(self, seed_id: int) -> list[tuple[bytes, int, int, bytes]]:
         """Return what was redirected, and asked for once, among the newest rows: hash, depth, position, referrer."""
-        rows = self._database.rows(_REDIRECTED, {"seed": seed_id})
-        again = {row.url_hash for row in rows if row.attempts > 1}
-        found = (row for row in rows if row.lane_seed == seed_id and row.url_hash not in again)
-        return [(bytes(row.url_hash), listed_depth(row), row.position, bytes(row.referrer)) for row in found]
+        return redirected_of(self._database.rows(_REDIRECTED, {"seed": seed_id}), seed_id)
 
 
 def state_of(row: AnyRow) -> UrlState:

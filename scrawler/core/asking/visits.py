@@ -90,9 +90,9 @@ class Visits:
         Returns until when, 0 if it is to be visited before.
 
         A visit meanwhile would choose the next entry, and find that it may not be asked for yet; but in a domain that
-        may be one at another host.
+        may be one at another host. There is nothing to wait for where robots.txt could not be had: all is refused.
         """
-        if self._rules.scope is Scope.DOMAIN:
+        if self._rules.scope is Scope.DOMAIN or self._origins.refuses_all(origin, now):
             return 0.0
         at = site.due_at(origin.host)
         if at <= now or site.rests_long(at, now) or len(site.due) != 1 or len(site.parties) != 1:

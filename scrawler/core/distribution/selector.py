@@ -240,7 +240,7 @@ class UrlSelector(threading.Thread):
         """Bring further seeds to sites that are held; a site of which there are none is let go."""
         for site in hungry:
             seeds = self._patiently(partial(self._claims.more, site.id, site.token, self._seeds_per_site))
-            parties = [self._patiently(partial(self._taker.further, site, seed)) for seed in seeds]
+            parties = self._patiently(partial(self._taker.further, site, seeds))
             with self._turn:
                 site.answer_came()
                 if site.collector is not None:
@@ -337,6 +337,7 @@ class UrlSelector(threading.Thread):
         taken: list[SiteContext] = []
         since = time.monotonic()
         try:
+            self._patiently(partial(self._taker.look_ahead, untaken))
             while untaken and not self._halt.is_set():
                 taken.append(self._patiently(partial(self._taker.take_up, untaken[0], self._seeds_per_site)))
                 untaken.popleft()
@@ -344,6 +345,7 @@ class UrlSelector(threading.Thread):
                     ready, taken, since = taken, [], time.monotonic()
                     self._enqueue(ready)
         finally:
+            self._taker.forget_ahead()
             self._enqueue(taken)
 
     def _enqueue(self, sites: list[SiteContext]) -> None:

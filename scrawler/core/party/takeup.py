@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrawler.core.clock import DatabaseClock
+from scrawler.core.party.ahead import Kept, ReadAhead, only_moved
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
 from scrawler.core.party.earlier import EarlierSite
@@ -48,26 +49,8 @@ if TYPE_CHECKING:
 _RECALLED = 20_000  # URLs of a party that are looked through for what led to them
 
 
-class Frontier(Protocol):
+class Frontier(Kept, Protocol):
     """The part of the store that keeps lanes and chunks."""
-
-    def lanes(self, site_id: int) -> list[LaneState]:
-        """All lanes of the site that are unfinished or whose holder is active."""
-
-    def tail(self, seed_id: int, kind: int) -> ChunkRow | None:
-        """The last chunk of a lane."""
-
-    def chunks(self, seed_id: int, kind: int, position: int, entries: int) -> list[ChunkRow]:
-        """The chunk that holds a position, and those that follow it, up to so many entries."""
-
-    def listed(self, site_id: int) -> Iterator[bytes]:
-        """The chunks of all normal lanes of the site."""
-
-    def own_urls(self, site_id: int) -> Mapping[bytes, int]:
-        """Hash of the home URL -> seed, of all seeds of the site that were taken up."""
-
-    def free_sites(self, keys: Collection[str]) -> Mapping[str, tuple[int, Millis]]:
-        """Those of the sites that have no seed to be crawled: id, and the time before which it is not asked."""
 
     def fetched(self, url_hash: bytes) -> bool:
         """Whether a page row with this URL exists."""
@@ -77,9 +60,6 @@ class Frontier(Protocol):
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """What the patterns of a party's URLs have yielded so far."""
-
-    def jar(self, seed_id: int) -> bytes | None:
-        """The cookies of a party, if it has any."""
 
     def searches(self, seed_id: int) -> tuple[SearchRow, list[SearchQueryRow]] | None:
         """What a party's search forms were asked, in order, and what is known of them."""
@@ -111,22 +91,10 @@ class Frontier(Protocol):
     def counts_before(self, seed_id: int, number: int) -> tuple[SeedCounts, int] | None:
         """What a seed had counted when a round ended, and how long it had been in work, in milliseconds."""
 
-    def redirected(self, seed_id: int) -> list[tuple[bytes, int, int, bytes]]:
-        """A party's newest URLs that were redirected, each asked for once; oldest first.
-
-        Of each its hash, its depth and position as they are stored, and its referrer.
-        """
-
 
 def _is_revisited(state: LaneState) -> bool:
     """Whether URLs of a lane were visited before: an ended seed may have left it to others of its site."""
     return lane_key(state.kind).kind is LaneKind.REVISIT
-
-
-def _only_moved(seed: Seed) -> bool:
-    """Tell whether a seed has listed nothing but its own URL, and where that redirected: no trap can be found in it."""
-    counts = seed.counts
-    return not (counts.pages or seed.round) and counts.listed <= counts.redirects + 1
 
 
 def known_of(frontier: Frontier, lane: Lane, rows: Iterable[ChunkRow]) -> dict[str, KnownVisit]:
@@ -173,7 +141,8 @@ class SiteTaker:
         earlier: Callable[[str, bool], EarlierSite] | None = None,
     ) -> None:
         self._frontier = frontier
-        self._own = OwnLists(frontier)
+        self._ahead = ReadAhead(frontier)
+        self._own = OwnLists(self._ahead)
         self._earlier = earlier
         self._waiting = waiting
         self._make_learning = make_learning
@@ -193,6 +162,16 @@ class SiteTaker:
 
     def _own_rules(self, key: str) -> CrawlRules | None:
         return None if self._hosts is None else self._hosts.of_site(key)
+
+    def look_ahead(self, claimed: Collection[ClaimedSite]) -> None:
+        """Read at once what is kept of those sites to which seeds have moved; `forget_ahead` ends it."""
+        moved = [one for one in claimed if not one.fresh and any(seed.rehomed for seed in one.seeds)]
+        short = [one for one in moved if all(map(only_moved, one.seeds))]
+        self._ahead.read([one.id for one in short], [seed for one in short for seed in one.seeds], self._came_from)
+
+    def forget_ahead(self) -> None:
+        """Forget what was read ahead: it is in work from now on."""
+        self._ahead.forget()
 
     def take_up(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
         """Make the context of a claimed site; its parties stand in `set_aside` until a collector has room."""
@@ -220,15 +199,16 @@ class SiteTaker:
             rest_ms = max(rest_ms, self._rest_after_death(claimed))
         site.health.pushbacks = min(claimed.pushbacks, rules.max_pushbacks - 1)  # the site is asked once at least
         site.rest_until = time.monotonic() + rest_ms / 1000
-        states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
+        states = [] if claimed.fresh else self._ahead.lanes(claimed.id)
         if any(seed.round for seed in claimed.seeds) or any(_is_revisited(state) for state in states):
             site.visited = {}
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
-            self._recall_robots(site)
+            if site.visits or self._ahead.may_have_robots(site.id):
+                self._recall_robots(site)
             begun = next((party.seed for party in site.set_aside if party.counts.pages), None)
             site.pages_before = None if begun is None else self._frontier.earlier_pages(begun.id)
-            site.owners.update(self._frontier.own_urls(claimed.id))
+            site.owners.update(self._ahead.own_urls(claimed.id))
             site.owners.update(
                 (url_hash(party.seed.home_url), party.seed.id) for party in site.set_aside if party.begun
             )
@@ -284,7 +264,7 @@ class SiteTaker:
         party.home_host = site.shared(party.home_host)
         party.waiting_rows = site.waiting_rows
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
-            jar = self._frontier.jar(seed.id)
+            jar = self._ahead.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
         if rules.hidden:
             party.searches = self._searches(seed, rules)
@@ -328,9 +308,8 @@ class SiteTaker:
         hosts are asked here, once the pause there is over, but for what its seeds have listed already.
         """
         scope = self._rules.scope
-        between = [entry.url for _, entry in islice(self._own.entries(0), seed.rehomed) if entry.depth == 0]
-        led = moved_with(seed.home_url, seed.url, between, scope)
-        free = self._frontier.free_sites({site_key(url, scope) for url in led})
+        led = self._led_from(seed)
+        free = self._ahead.free_sites({site_key(url, scope) for url in led})
         left = [url for url in led if site_key(url, scope) in free]
         try:
             for site_id, _ in free.values():
@@ -344,6 +323,15 @@ class SiteTaker:
             host = host_port(url)[0]
             site.due[host] = max(until, site.due.get(host, until))
         return left
+
+    def _led_from(self, seed: Seed) -> list[str]:
+        between = [entry.url for _, entry in islice(self._own.entries(0), seed.rehomed) if entry.depth == 0]
+        return moved_with(seed.home_url, seed.url, between, self._rules.scope)
+
+    def _came_from(self, seed: Seed) -> list[str]:
+        """Return the sites from which a seed has come that may belong to it."""
+        self._own.begin(seed.id)
+        return [site_key(url, self._rules.scope) for url in self._led_from(seed)]
 
     def _keep_states(self, site: SiteContext, party: SeedContext, rules: CrawlRules) -> None:
         """Let a party note what it learns of URLs; in a round after the first, limits begin anew."""
@@ -380,7 +368,7 @@ class SiteTaker:
         What cookies they got is not known any more: those that there are now count as set since.
         """
         seed_id, redirected = party.seed.id, party.redirected
-        for key, depth, position, referrer in self._frontier.redirected(seed_id):
+        for key, depth, position, referrer in self._ahead.redirected(seed_id):
             redirected.note(key, depth, position, referrer, "")
         for state in held:
             if state.seed_id == seed_id and state.cursor < state.length and lane_key(state.kind).retries:
@@ -391,7 +379,7 @@ class SiteTaker:
     def _traps(self, seed: Seed, rules: CrawlRules) -> PartyTraps | None:
         if not rules.traps:
             return None
-        if not seed.counts.requests or _only_moved(seed):
+        if not seed.counts.requests or only_moved(seed):
             return PartyTraps(seed.id, rules)
         traps = PartyTraps(seed.id, rules, self._frontier.patterns(seed.id))
         listed, ahead, sitemaps = (
@@ -412,9 +400,13 @@ class SiteTaker:
 
         return Searches(seed.id, queries) if kept is None else Searches(seed.id, queries, *kept)
 
-    def further(self, site: SiteContext, seed: Seed) -> SeedContext:
-        """Make the context of a seed that comes to a site which is held already."""
-        return self.party(site, seed, self._frontier.lanes(site.id) if seed.rehomed else [])
+    def further(self, site: SiteContext, seeds: Collection[Seed]) -> list[SeedContext]:
+        """Make the contexts of seeds that come to a site which is held already."""
+        states = self._ahead.lanes(site.id) if any(seed.rehomed for seed in seeds) else []
+        self._ahead.read((), seeds, self._came_from)
+        parties = [self.party(site, seed, states if seed.rehomed else []) for seed in seeds]
+        self._ahead.forget()
+        return parties
 
     def _look_for_home(self, party: SeedContext) -> None:
         """Tell a party that went on at its new home from one that has just come there, or has come back in a loop.
@@ -476,7 +468,7 @@ class SiteTaker:
         return at, ""
 
     def _lane(self, site: SiteContext, state: LaneState, with_tail: bool) -> Lane:
-        tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None
+        tail = self._ahead.tail(state.seed_id, state.kind) if with_tail else None
         lane = Lane(state, tail, self._rules.depth_buffer)
         if lane.retries_rows:
             lane.waiting_rows = site.waiting_rows
@@ -500,7 +492,7 @@ class SiteTaker:
                 party.leave(EndReason.SEEN_MEMORY)
 
     def _add_listed(self, site: SiteContext, site_id: int) -> None:
-        for data in self._frontier.listed(site_id):
+        for data in self._ahead.listed(site_id):
             site.seen.add(site.seen.unseen(decode_urls(data)))
 
     def _take_orphans(self, site: SiteContext, states: list[LaneState]) -> None:

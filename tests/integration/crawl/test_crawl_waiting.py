@@ -95,6 +95,23 @@ def test_of_hosts_that_refuse_nothing_is_written_before_their_end(crawl: Crawl) 
     assert len(written) < 30
 
 
+def test_a_seed_ends_with_the_last_try_at_its_robots_txt(crawl: Crawl, serve: Serve) -> None:
+    """The third failure in a row lets the host rest, which would be for an hour here: but nobody asks it again."""
+    machines: list[Machine] = []
+
+    def cut(visit: Visit) -> None:
+        visit.request()
+        if len(visit.heads) == 3:
+            machines[0].rules.retry_pause_ms = 3_600_000
+        visit.reset()
+
+    server = serve(cut)
+    crawl.add([server.url()])
+    watch(crawl.settings(retries=2, retry_pause=0.1), machines.append)
+    assert [(seed.state, seed.end_reason) for seed in crawl.seeds()] == [(SeedState.DONE, EndReason.DEAD)]
+    assert len(server.heads) == 3
+
+
 def slow_robots(seconds: float) -> Script:
     """A site whose robots.txt takes a while, and holds the one request that its address may have in flight."""
 

@@ -159,7 +159,7 @@ class Machine:
         if site.parties or not site.inactive:
             return True
         seeds = self.worker.claims.more(site.id, site.token, 1) if site.more_seeds else ()
-        site.parties.extend(self._taker.further(site, seed) for seed in seeds)
+        site.parties.extend(self._taker.further(site, seeds))
         if not seeds:
             self.release(site)
         return True

@@ -3,6 +3,7 @@ from __future__ import annotations
 from scrawler.model.deltas import Rehoming
 from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneState
 from scrawler.model.replaced import EarlierPages
+from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
@@ -60,6 +61,43 @@ def test_chunks_are_found_by_position(database: Database) -> None:
     assert frontier.tail(one, 0) == chunks[39]
     assert frontier.tail(two, 1) is None
     assert list(frontier.listed(site.id)) == [chunk.data for chunk in chunks] + [b"other"]
+
+
+def test_what_is_read_ahead_is_what_is_read_one_by_one(database: Database) -> None:
+    add(database, *(f"http://{host}.org/" for host in "abc"))
+    worker = Worker.of(database)
+    deltas = []
+    for site in worker.claim():
+        (seed,) = site.seeds
+        lanes = LaneState(seed.id, 0, seed.id, 1, 2), LaneState(seed.id, 1, seed.id, 0, 1)
+        chunks = ChunkRow(seed.id, 0, 0, 0, 2, b"list"), ChunkRow(seed.id, 1, 0, 0, 1, b"again")
+        rows = (page(seed.id, seed.url, result=Result.REDIRECT.value, lane_seed=seed.id),)
+        jar = b"cookie" if "b.org" in seed.url else None
+        deltas.append(site_delta(site, seed_delta(seed.id, lanes=lanes, chunks=chunks, pages=rows, jar=jar)))
+    worker.commit(*deltas)
+    sites, seeds = [delta.site_id for delta in deltas], [delta.seeds[0].seed_id for delta in deltas]
+    frontier = Frontier(database)
+    ahead = frontier.ahead(sites, seeds)
+    assert ahead.lanes == {one: frontier.lanes(one) for one in sites}
+    assert ahead.listed == {one: list(frontier.listed(one)) for one in sites}
+    assert ahead.owners == {one: frontier.own_urls(one) for one in sites}
+    assert ahead.robots == set()
+    for seed_id in seeds:
+        assert [row for row in ahead.chunks[seed_id] if row.kind == 0] == frontier.chunks(seed_id, 0, 0, 100)
+        assert ahead.chunks[seed_id][-1] == frontier.tail(seed_id, 1)
+        assert ahead.redirected[seed_id] == frontier.redirected(seed_id) != []
+        assert ahead.jars.get(seed_id) == frontier.jar(seed_id)
+
+
+def test_a_site_with_many_lists_is_not_read_ahead(database: Database) -> None:
+    add(database, *(f"http://a.org/{number}" for number in range(4)))
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    worker.commit(
+        site_delta(site, *(seed_delta(seed.id, chunks=(ChunkRow(seed.id, 0, 0, 0, 1, b"x"),)) for seed in site.seeds))
+    )
+    ahead = Frontier(database).ahead([site.id], [])
+    assert (ahead.lanes, ahead.listed, ahead.owners) == ({site.id: []}, {}, {})
 
 
 def test_a_take_up_makes_no_table_on_the_servers_disk(mariadb_url: str) -> None:

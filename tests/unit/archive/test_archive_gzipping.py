@@ -10,7 +10,15 @@ import brotli
 import pytest
 import zstandard
 
-from scrawler.archive.gzipping import GZIP, is_packed, isal_member, stored_member, zlib_member
+from scrawler.archive.gzipping import (
+    GZIP,
+    from_zlib_stream,
+    is_packed,
+    isal_member,
+    stored_member,
+    zlib_member,
+    zlib_stream,
+)
 
 PAGE = b"<!DOCTYPE html>" + b"".join(b"<p>Word %d of a page.</p>" % number for number in range(3_000))
 NOISE = random.Random(1).randbytes(200_000)
@@ -26,6 +34,14 @@ def test_a_member_gives_back_what_is_in_it(make: type[object], data: bytes) -> N
     assert inflate.decompress(member + b"next") == data
     assert inflate.eof
     assert inflate.unused_data == b"next"
+
+
+@pytest.mark.parametrize("length", [0, 1, 63, 64, 5_000])
+def test_a_stream_gives_back_what_is_in_it(length: int) -> None:
+    data = PAGE[:length]
+    stream = zlib_stream(data)
+    assert type(stream) is bytes
+    assert zlib.decompress(stream) == from_zlib_stream(stream) == data
 
 
 def test_stored_bytes_take_little_more_than_themselves() -> None:
