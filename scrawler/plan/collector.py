@@ -38,6 +38,7 @@ class PlannedCollector:
         self._agenda = agenda
         self.sites: dict[int, SiteRun] = {}
         self.waiting: SiteRun | None = None  # a plan knows no sites that wait without a place
+        self.lets_in = False
         self.held = 0
         self.room = rules.seeds_per_thread
         self.wait = 0.0  # seconds that its sites wait for the thread, if it serves one at a time

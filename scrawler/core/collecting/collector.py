@@ -111,6 +111,11 @@ class UrlCollector:
         return site if site is not None and site.inactive and not site.going else None
 
     @property
+    def lets_in(self) -> bool:
+        """Whether there is a place here for the first site that waits for one."""
+        return self.places.has_place_for_first
+
+    @property
     def sites(self) -> dict[int, SiteContext]:
         """The sites that have places, by id."""
         return self.places.sites

@@ -195,10 +195,16 @@ class Places:
         """The site that has waited for a place for longest, if there is one."""
         return next(iter(self.back.values())) if self.back else None
 
+    @property
+    def has_place_for_first(self) -> bool:
+        """Whether there is a place for the first site that has come back."""
+        site = self.first_back
+        return site is not None and self.free >= min(max(1, site.count), self._rules.capacity)
+
     def let_back(self) -> SiteContext | None:
         """Give the first site that has come back its place, and return it; None if there is none, or no place."""
         site = self.first_back
-        if site is None or self.free < min(max(1, site.count), self._rules.capacity):
+        if site is None or not self.has_place_for_first:
             return None
         self.remove(site)
         self.add(site)

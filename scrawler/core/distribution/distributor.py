@@ -71,6 +71,10 @@ class Collecting(Protocol[S]):
     def waiting(self) -> S | None:
         """The first inactive site of those that wait for a place there; None: there is none."""
 
+    @property
+    def lets_in(self) -> bool:
+        """Whether there is a place for the first one of these there, so that its thread lets it in."""
+
     def take_in(self, site: S) -> None:
         """Receive a site, from the queue or from another collector."""
 
@@ -229,6 +233,9 @@ class SeedDealer(Generic[S]):
         for source in self._collectors:
             site = source.waiting
             if site is None:
+                continue
+            if source.lets_in:
+                source.wake()
                 continue
             for target in self._collectors:
                 if target.room >= max(1, site.count):

@@ -43,6 +43,10 @@ class Shelf:
     def waiting(self) -> SiteContext | None:
         return self.back[0] if self.back else None
 
+    @property
+    def lets_in(self) -> bool:
+        return bool(self.back) and self.held < self.capacity
+
     def give_away(self, site: SiteContext) -> None:
         if site in self.back:
             self.back.remove(site)
@@ -124,6 +128,16 @@ def test_a_site_that_waits_for_a_place_goes_where_there_is_one_and_before_those_
     assert list(other.sites) == [2, 3]
     assert [one.id for one in full.back] == [4]
     assert len(desk.queue) == 1
+
+
+def test_a_site_that_waits_for_a_place_stays_where_there_is_one() -> None:
+    desk = Desk(2, capacity=2)
+    source, _ = desk.shelves
+    source.take_in(site(0))
+    source.back.append(site(1))
+    assert desk.settle() == [1, 0]
+    assert desk.dealer.moves == 0
+    assert source.woken, "nobody tells its collector that there is a place"
 
 
 def test_an_active_site_does_not_move() -> None:
