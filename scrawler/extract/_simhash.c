@@ -40,7 +40,6 @@ typedef struct {
     size_t read;              /* so many words were read, those that came again among them */
     size_t images;
     uint64_t digest;
-    uint64_t planes[PLANES];  /* bit n of all 64 counters stands in plane n */
     int failed;               /* it says that there was no memory */
 } Text;
 
@@ -164,21 +163,46 @@ static inline void add(Text *t, uint64_t h)
     t->slots[slot] = h;
     t->words[t->count++] = h;
     t->digest += h;
-    for (int plane = 0; h; plane++) { /* counts each of the 64 bits up, as one adds by hand */
-        uint64_t carried = t->planes[plane] & h;
-        t->planes[plane] ^= h;
+}
+
+/* -- 64 counters at once: bit n of all of them stands in plane n -------------------------------------------------- */
+
+/* Add the bits of `h` to the counters from a plane on, as one adds by hand. */
+static inline void count_up(uint64_t *planes, int plane, uint64_t h)
+{
+    for (; h; plane++) {
+        uint64_t carried = planes[plane] & h;
+        planes[plane] ^= h;
         h = carried;
     }
 }
 
+/* Add the bits of two numbers to a plane; returns what is carried into the next one. */
+static inline uint64_t two_up(uint64_t *plane, uint64_t one, uint64_t other)
+{
+    uint64_t differ = *plane ^ one, carried = (*plane & one) | (differ & other);
+    *plane = differ ^ other;
+    return carried;
+}
+
 static int64_t simhash_of(const Text *t)
 {
-    uint64_t found = 0;
-    for (int bit = 0; bit < 64; bit++) {
-        size_t ones = 0;
-        for (int plane = 0; plane < PLANES; plane++)
-            ones |= (size_t)(t->planes[plane] >> bit & 1) << plane;
-        found |= (uint64_t)(2 * ones > t->count) << bit;
+    uint64_t planes[PLANES] = {0};
+    size_t i = 0;
+    for (; i + 8 <= t->count; i += 8) { /* eight words carry once beyond the third plane, and not each on its own */
+        const uint64_t *w = t->words + i;
+        uint64_t one = two_up(planes, w[0], w[1]), two = two_up(planes, w[2], w[3]);
+        uint64_t three = two_up(planes, w[4], w[5]), four = two_up(planes, w[6], w[7]);
+        uint64_t first = two_up(planes + 1, one, two), second = two_up(planes + 1, three, four);
+        count_up(planes, 3, two_up(planes + 2, first, second));
+    }
+    for (; i < t->count; i++)
+        count_up(planes, 0, t->words[i]);
+    uint64_t found = 0, equal = ~(uint64_t)0; /* counters above half of all words, and those that may yet be */
+    for (int plane = PLANES - 1; plane >= 0; plane--) {
+        uint64_t is_half = t->count / 2 >> plane & 1 ? ~(uint64_t)0 : 0;
+        found |= equal & planes[plane] & ~is_half;
+        equal &= ~(planes[plane] ^ is_half);
     }
     int64_t simhash;
     memcpy(&simhash, &found, sizeof simhash);

@@ -197,9 +197,9 @@ class CurlDownloader:
 
     def _is_doubted(self, transfer: Transfer, response: Response, code: int) -> bool:
         """Tell whether an answer may be another one than that to its request; see `unasked`."""
-        first, disturbed = transfer.is_first, transfer.has_come_with_others(code, response)
+        first, fd = transfer.is_first, transfer.connection
+        disturbed = transfer.has_come_with_others(code, response, fd)
         if disturbed is None:
-            fd = transfer.connection
             disturbed = not self._kept.is_asked(transfer.asked) and self._kept.waiting(fd, transfer.secured)
             if not disturbed and first:
                 self._kept.opened(transfer.asked, fd)

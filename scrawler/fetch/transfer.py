@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
 from os import fsencode, strerror
 from time import time
+from typing import Final
 
 import pycurl
 
@@ -26,6 +27,9 @@ _PROXY_KNOWN = 60  # seconds for which the address of a proxy is remembered
 _RECEIVE_BUFFER = 64 * 1024  # bytes that the kernel is asked for at once; libcurl hands them on in pieces of 16 KB
 
 _LENGTHS = "different values of Content-Length"
+# Asked for with each answer.
+_NUM_CONNECTS: Final = pycurl.NUM_CONNECTS
+_ACTIVESOCKET: Final = pycurl.ACTIVESOCKET
 # What libcurl says where an answer does not begin as one.
 _NO_HEAD = (pycurl.E_FTP_WEIRD_SERVER_REPLY, pycurl.E_UNSUPPORTED_PROTOCOL)
 
@@ -289,16 +293,16 @@ class Transfer:
         if self.refusal is not None:
             self.limit = 0
 
-    def has_come_with_others(self, code: int, response: Response) -> bool | None:
+    def has_come_with_others(self, code: int, response: Response, connection: int) -> bool | None:
         """Tell whether bytes have come that are no part of the answer; None: its connection is kept, and may have more.
 
-        `code` is libcurl's, and `response` was made of it.
+        `code` is libcurl's, `response` was made of it, and `connection` is -1 where it is closed.
         """
         if code in _NO_HEAD or self.refusal is not None:  # the rest of an answer before may lie there
             return not self.lines or not wire.status_line(self.lines[0]).status
         if code or self.first.http != "http/1.1":
             return False
-        if self.connection >= 0:
+        if connection >= 0:
             return None
         is_usual = self.limits.proxy is None and not self.ignores_length
         return is_usual and keeps_open(response.status, response.headers)
@@ -306,12 +310,12 @@ class Transfer:
     @property
     def is_first(self) -> bool:
         """Whether nothing was asked for on its connection before."""
-        return bool(self.handle.getinfo(pycurl.NUM_CONNECTS))
+        return bool(self.handle.getinfo(_NUM_CONNECTS))
 
     @property
     def connection(self) -> int:
         """The descriptor of its connection, if that stays open behind the answer; libcurl closes it where more came."""
-        return int(self.handle.getinfo(pycurl.ACTIVESOCKET))
+        return int(self.handle.getinfo(_ACTIVESOCKET))
 
     def response(self, code: int, message: str) -> Response:
         """Return what came of the request; `code` is libcurl's, 0 for a whole answer."""

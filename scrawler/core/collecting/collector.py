@@ -95,6 +95,7 @@ class UrlCollector:
         self._blocked = False  # a site could not be visited, because nothing may be started now
         self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
         self._retired = False
+        self._saw_end = False  # whether it was ending when it took its last turn
         self._grace_ends = inf
 
     # -- called by others, under the turn ------------------------------------------------------------------
@@ -217,13 +218,14 @@ class UrlCollector:
         if self._lister.busy and not self._blocked:
             return _GIVE_WAY
         at = min(self._handover.next_at, self._grace_ends)
-        if not self._ending:  # then nobody is visited any more
+        if not self._saw_end:  # then nobody is visited any more
             at = min(at, self._schedule.next_at)
         return min(max(0.0, at - time.monotonic()), _LONGEST_WAIT)
 
     def _take_turn(self) -> tuple[bool, list[Response]]:
         """Go on with what comes in while the turn may be kept; return whether to go on, and what to read outside it."""
         ends_at, ending = time.monotonic() + _TURN, self._ending
+        self._saw_end = ending
         while True:
             landed = self._land(time.monotonic(), ending)
             if self._unchanged:

@@ -22,33 +22,71 @@ _SOURCES: Final = 4_096  # pages that a party remembers: 1 MB, of a party that h
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """A page, and what it leads to."""
+    """A page, and what it leads to; one is made of each, so it has an `__init__` that mypyc compiles."""
 
     key: bytes  # hash of its URL
     url: str
-    own: str = ""  # its pattern; empty: nothing of its URL was folded
-    group: str = ""  # its kind: all queries of its path, or its own pattern
-    says: Says = Says.NEW
-    found: bool = True  # whether a page led to it; none did to the seed's own
-    from_list: bool = False  # whether a list named it
-    on_credit: bool = False  # whether that list may be made up
-    grown: bool = False  # whether it is of the kind of the page that led to it, or was made by such a page
-    nothing: int = 0  # generations of pages that said nothing new, up to this one
-    open: int = 0  # generations of pages that led to new URLs alone, up to this one
-    known: int = 0  # its links to what was listed before
-    strays: bool = False  # whether these are one more or one fewer than on the page that led to it
-    root: bytes = b""  # the page with which these generations began
-    names_all: bool = False  # whether it is a list of the site's owner
-    lists: tuple[str, ...] = ()  # kinds of which it names so many that it is a list of them
-    some: tuple[str, ...] = ()  # kinds of which it names several, if it has a pattern, as pages of a list have
-    waits: bool = False  # whether what it leads to has still to show what the page is worth
-    judged: bool = False  # whether some of that has shown it to be worth nothing
-    dull: int = 0  # pages to which it led that had nothing new to say, and led on
-    bright: bool = False  # whether it led to one that said something new
-    differs: bool = False  # whether it shows known words and numbers that no page before it has shown together
-    in_chain: bool = False  # whether it differs, and is the only new page to which one of its kind led
-    new: int = 0  # URLs that it was the first to name
-    few: bool = False  # whether next to none of its words are new, or next to all
+    own: str  # its pattern; empty: nothing of its URL was folded
+    group: str  # its kind: all queries of its path, or its own pattern
+    says: Says
+    found: bool  # whether a page led to it; none did to the seed's own
+    from_list: bool  # whether a list named it
+    on_credit: bool  # whether that list may be made up
+    grown: bool  # whether it is of the kind of the page that led to it, or was made by such a page
+    nothing: int  # generations of pages that said nothing new, up to this one
+    open: int  # generations of pages that led to new URLs alone, up to this one
+    known: int  # its links to what was listed before
+    strays: bool  # whether these are one more or one fewer than on the page that led to it
+    root: bytes  # the page with which these generations began
+    names_all: bool  # whether it is a list of the site's owner
+    lists: tuple[str, ...]  # kinds of which it names so many that it is a list of them
+    some: tuple[str, ...]  # kinds of which it names several, if it has a pattern, as pages of a list have
+    waits: bool  # whether what it leads to has still to show what the page is worth
+    judged: bool  # whether some of that has shown it to be worth nothing
+    dull: int  # pages to which it led that had nothing new to say, and led on
+    bright: bool  # whether it led to one that said something new
+    differs: bool  # whether it shows known words and numbers that no page before it has shown together
+    in_chain: bool  # whether it differs, and is the only new page to which one of its kind led
+    new: int  # URLs that it was the first to name
+    few: bool  # whether next to none of its words are new, or next to all
+
+    def __init__(
+        self,
+        key: bytes,
+        url: str,
+        own: str = "",
+        group: str = "",
+        says: Says = Says.NEW,
+        found: bool = True,
+        nothing: int = 0,
+        known: int = 0,
+        names_all: bool = False,
+    ) -> None:
+        self.key = key
+        self.url = url
+        self.own = own
+        self.group = group
+        self.says = says
+        self.found = found
+        self.from_list = False
+        self.on_credit = False
+        self.grown = False
+        self.nothing = nothing
+        self.open = 0
+        self.known = known
+        self.strays = False
+        self.root = b""
+        self.names_all = names_all
+        self.lists = ()
+        self.some = ()
+        self.waits = False
+        self.judged = False
+        self.dull = 0
+        self.bright = False
+        self.differs = False
+        self.in_chain = False
+        self.new = 0
+        self.few = False
 
     @property
     def makes(self) -> bool:

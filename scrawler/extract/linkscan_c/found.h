@@ -42,8 +42,8 @@ static void emit_telling(Scan *s, int tag)
         in_head = e->ns == HTML_NS && e->tag == T_HEAD;
     }
     s->found[s->found_count++] = (Found){(uint8_t)tag, s->templates > 0, (uint8_t)in_head, a, s->span_count};
-    for (int i = 0; i < ATTRIBUTE_COUNT; i++)
-        if (a & BIT(i))
+    for (int i = 0; a; i++, a >>= 1) /* most have one, which is the first */
+        if (a & 1)
             s->spans[s->span_count++] = s->values[i];
 }
 

@@ -259,8 +259,9 @@ static PyObject *attributes_of(const Scan *s, const Found *f, PyObject *entities
     if (!attributes)
         return NULL;
     const Span *span = &s->spans[f->first];
-    for (int i = 0; i < ATTRIBUTE_COUNT; i++)
-        if (f->attributes & BIT(i)) {
+    uint32_t left = f->attributes;
+    for (int i = 0; left; i++, left >>= 1)
+        if (left & 1) {
             PyObject *value = value_string(s, *span++, entities);
             if (!value || PyDict_SetItem(attributes, attribute_strings[i], value) < 0) {
                 Py_XDECREF(value);
