@@ -15,7 +15,7 @@ import pytest
 
 from tests.compiled import LINKSCAN, ROOT, SIMHASH, build, build_file, compiled_parts
 
-SEED, CASES = os.environ.get("SEED", "1"), os.environ.get("SCRAWLER_SANITIZED_PAGES", "6000")
+SEED, CASES = os.environ.get("SEED", "1"), os.environ.get("SCRAWLER_SANITIZED_PAGES", "2000")
 FLAGS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 # The tests of each part that are run on the sanitized one; a part without a test fails.
 TESTS = {
@@ -101,6 +101,7 @@ def test_nothing_compiled_leaves_its_memory(built: Path, library: str) -> None:
     assert " passed" in done.stdout
 
 
+@pytest.mark.heavy
 def test_a_byte_that_is_read_too_far_is_seen(built: Path, library: str, tmp_path: Path) -> None:
     for part in built.glob("*.so"):
         (tmp_path / part.name).symlink_to(part)

@@ -134,8 +134,10 @@ def test_a_database_whose_making_was_cut_short_is_finished_by_the_next_command(
 def test_an_upgrade_that_was_cut_short_is_finished_by_the_next(
     schema: int, fresh: Callable[[], str], whole: list[tuple[Any, ...]]
 ) -> None:
+    """From the first schema it is cut at each statement, from others at those of their own step: the rest is the same."""
     sites_joined = {1: 8}.get(schema, 0)
-    for number in count(1):
+    own_step = _upgraded(schema) - _upgraded(schema + 1)
+    for number in count(1) if schema == SCHEMAS[0] else range(1, own_step + 1):
         url = fresh()
         load_schema(schema, url)
         newer = newer_than(schema, url)
@@ -150,7 +152,7 @@ def test_an_upgrade_that_was_cut_short_is_finished_by_the_next(
         assert upgrade_database(url) in [newer[done:] for done in range(len(newer))]
         assert _shape(url) == whole, number
         assert _joined(url) == (16, 21, 0), number
-    assert number > _upgraded(schema) + sites_joined
+    assert number > _upgraded(schema) + sites_joined or (schema != SCHEMAS[0] and number == own_step)
 
 
 def _joined(url: str) -> tuple[int, ...]:
