@@ -134,7 +134,7 @@ def test_a_database_whose_making_was_cut_short_is_finished_by_the_next_command(
 def test_an_upgrade_that_was_cut_short_is_finished_by_the_next(
     schema: int, fresh: Callable[[], str], whole: list[tuple[Any, ...]]
 ) -> None:
-    """From the first schema it is cut at each statement, from others at those of their own step: the rest is the same."""
+    """From the first schema it is cut at each statement; from others at those of their own step, as the rest is."""
     sites_joined = {1: 8}.get(schema, 0)
     own_step = _upgraded(schema) - _upgraded(schema + 1)
     for number in count(1) if schema == SCHEMAS[0] else range(1, own_step + 1):
