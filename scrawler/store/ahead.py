@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from sqlalchemy import Connection, Integer, bindparam, or_, select
 
@@ -52,10 +52,8 @@ _LISTED = (
 _ROBOTS = select(robots.c.site_id).where(among(robots.c.site_id)).distinct()
 _CHUNKS = CHUNK.where(among(chunk.c.seed_id))
 _JARS = select(jar.c.seed_id, jar.c.data).where(among(jar.c.seed_id))
-_REDIRECTED = (
-    select(page.c.seed_id, *(page.c[name] for name in REDIRECT_COLUMNS))
-    .where(among(page.c.seed_id), or_(page.c.result == Result.REDIRECT.value, page.c.attempts > 1))
-    .order_by(page.c.id)
+_REDIRECTED = select(page.c.seed_id, *(page.c[name] for name in REDIRECT_COLUMNS)).where(
+    among(page.c.seed_id), or_(page.c.result == Result.REDIRECT.value, page.c.attempts > 1)
 )
 
 
@@ -101,7 +99,7 @@ def _read_seeds(connection: Connection, seeds: Sequence[int], found: Ahead) -> N
         found.chunks[row.seed_id].append(ChunkRow(*row))
     found.jars.update((row.seed_id, bytes(row.data)) for row in connection.execute(_JARS, asked))
     pages: dict[int, list[AnyRow]] = {one: [] for one in seeds}
-    for row in connection.execute(_REDIRECTED, asked):
+    for row in sorted(connection.execute(_REDIRECTED, asked), key=attrgetter("id")):
         pages[row.seed_id].append(row)
     found.redirected.update((one, redirected_of(rows, one)) for one, rows in pages.items())
 

@@ -96,6 +96,13 @@ def test_pages_of_some_sites_are_found_by_their_seeds(opened: Database) -> None:
     assert any(step.startswith("SEARCH page USING INDEX page_seed (seed_id=?") for step in steps), steps
 
 
+def test_what_is_read_ahead_of_a_take_up_is_found_by_sites_and_seeds(opened: Database) -> None:
+    with _plans() as steps:
+        Frontier(opened).ahead([1, 2], [1, 2])
+    assert any(step.startswith("SEARCH page USING INDEX page_seed (seed_id=?") for step in steps), steps
+    assert not any(step.startswith("SCAN") for step in steps), steps
+
+
 def test_candidates_are_found_by_the_hashes_of_their_urls(opened: Database) -> None:
     add(opened, "http://a.org/")
     with opened.begin() as connection:
