@@ -12,6 +12,7 @@ from scrawler.synthweb.faults.visit import Fault, Visit, page, reply, says, whol
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 _GZIP = "Content-Encoding: gzip"
 _MIB = 1 << 20
+_MORE = (b"<p>" + b"more " * 200 + b"</p>\n") * 16  # of a page without end: text, which is read quickly
 
 
 def _reaching(name: str) -> str:
@@ -43,7 +44,7 @@ async def _endless_head(visit: Visit) -> None:
 
 async def _endless_body(visit: Visit) -> None:
     await visit.send(_OK + b"\r\n")
-    await visit.drip(b"<p>more</p>\n" * 1000, 0)
+    await visit.drip(_MORE, 0)
 
 
 async def _endless_interim(visit: Visit) -> None:
@@ -95,13 +96,13 @@ async def _large_video(visit: Visit) -> None:
 
 @lru_cache(maxsize=2)
 def bomb(number: int) -> bytes:
-    """Gzip as many MiB of zeros: one is packed and comes again and again, as to pack all would take a second."""
+    """Gzip as many MiB of spaces: one is packed and comes again and again, as to pack all would take a second."""
     packer = zlib.compressobj(9, wbits=-15)  # without head and end, which stand around all
-    zeros = bytes(_MIB)
-    one = packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH)
+    spaces = b" " * _MIB
+    one = packer.compress(spaces) + packer.flush(zlib.Z_FULL_FLUSH)
     checksum = 0
     for _ in range(number):
-        checksum = zlib.crc32(zeros, checksum)
+        checksum = zlib.crc32(spaces, checksum)
     end = packer.flush() + struct.pack("<II", checksum, number * _MIB)
     return gzip.compress(b"")[:10] + one * number + end
 
@@ -127,7 +128,7 @@ async def _slow_links(visit: Visit) -> None:
 
 async def _endless_links(visit: Visit) -> None:
     await visit.send(_OK + b"\r\n" + _reaching("endless-links").encode())
-    await visit.drip(b"<p>more</p>\n" * 1000, 0)
+    await visit.drip(_MORE, 0)
 
 
 _LONG = _reaching("torn-gzip") + "".join(f"<p>{number * 7919}" for number in range(2000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
@@ -106,8 +106,11 @@ class Crawl:
         again = Counter(row.url for row in rows if row.url in gated and row.attempts == 2)
         twice = [url for url, times in Counter(row.url for row in rows).items() if times > 1 + (again[url] == 1)]
         assert not twice, f"more than one row: {twice[:5]}"
+        of_seed: defaultdict[int, list[PageRow]] = defaultdict(list)
+        for row in rows:
+            of_seed[row.seed_id].append(row)
         for seed in seeds:
-            mine = [row for row in rows if row.seed_id == seed.id]
+            mine = of_seed[seed.id]
             counts = seed.counts
             by_result = Counter(row.result for row in mine)
             assert counts.pages == by_result[Result.FETCHED]

@@ -30,6 +30,7 @@ from scrawler.core.asking.checks import Checks
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slot
+from scrawler.core.collecting import collector
 from scrawler.core.collecting.landing import Landing
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
@@ -51,6 +52,7 @@ Line = tuple[str, int]
 Serve = Callable[..., RawServer]
 
 LIMIT = 5 * HANGS  # seconds for all sites, which are hundreds
+LARGE = 2_000  # bytes from which on a page is read outside the turn: thousands of such pages are served
 PACKAGE = str(Path(scrawler.__file__).parent)
 WHOLE = ("core", "fetch")  # folders of which each line counts; of others, where functions begin
 
@@ -221,7 +223,7 @@ def _reply(path: str, host: str, port: str, first: bool) -> bytes:
         "/check": answer(b"", "302 Found", "Location: /gated", "Set-Cookie: pass=1; Path=/"),
         "/flaky": answer(b"", "500 Oops") if first else page("flaky"),
         "/busy": answer(b"", "429 Slow down", "Retry-After: 0") if first else page("busy"),
-        "/big": page("big" + " x" * 150_000, links=("/behind",)),
+        "/big": page("big" + " x" * LARGE, links=("/behind",)),
         "/doc": answer(b"<title>no type</title><a href=/untyped>x</a>"),
         "/i.png": redirect("/j.png"),
         "/index.xml": answer(
@@ -244,7 +246,7 @@ def run(crawl: Crawl, server: RawServer, names: list[str], limit: float) -> None
     crawl.add(f"http://{name}:{server.port}/" for name in names)
     try:
         summary = crawl.run(
-            stop=stop, sitemaps="also", assets=True, near_duplicates="all", threads=2, seeds_per_thread=40, retries=2,
+            stop=stop, sitemaps="also", assets=True, near_duplicates="all", threads=2, seeds_per_thread=4, retries=2,
             seen="rbloom",  # the usual filter has no lines
             resolve=tuple(f"{name}=127.0.0.1" for name in names), per_ip=8,
         )  # fmt: skip
@@ -270,6 +272,7 @@ def test_wherever_it_raises_what_is_left_is_whole(
     crawl: Crawl, serve: Serve, tmp_path: Path, watching: Callable[[Steps], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allow(2 * LIMIT)
+    monkeypatch.setattr(collector, "_LARGE_BODY", LARGE)
     monkeypatch.setattr(long_pages, "MANY_LINKS", 0)  # so that the large page is listed part by part
     server = serve(everything())
     first = Crawl(tmp_path / "first", f"sqlite:///{tmp_path / 'first.db'}")

@@ -183,6 +183,7 @@ def crawl_all(folder: Path, profile: str, factor: int) -> tuple[Crawled, set[str
         "retry_pause": 0.05,
         "max_failures": 30,  # more than all tries at one host that bring no head: how many come in a row is the clock's
         "max_body": "4MiB",
+        "max_decoded": "8MiB",
         "max_retry_after": 2,
         "sitemaps": "also",
     }
