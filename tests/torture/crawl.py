@@ -18,7 +18,7 @@ from tests.torture.moody import PATIENCE
 from tests.torture.sql import PlainSql
 
 SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
-_LOOK_EVERY = 0.02  # seconds
+_LOOK_EVERY = 0.05  # seconds
 _END = HANGS  # seconds until a killed process is gone, and those that live no longer than it
 _APART = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 

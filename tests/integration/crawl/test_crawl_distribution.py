@@ -91,7 +91,7 @@ def test_500_seeds_of_one_host_leave_the_others_their_share(crawl: Crawl) -> Non
         assert len(seeds) == 500
         others = [web.seeds_of(index)[0] for index in range(1, 60)]
         crawl.add(seeds + others)
-        watched = watch(crawl.settings(threads=20, seeds_per_thread=10, max_pages=20))
+        watched = watch(crawl.settings(threads=20, seeds_per_thread=10, max_pages=6))
         asked = server.requests()
     busy = [sum(count > 0 for count in counts) for counts in watched.held]
     assert max(busy) == 20

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -49,18 +50,32 @@ _PARTS = [
     for name, part in vars(room).items()
     if inspect.isclass(part) and "scrawler" in part.__module__ and f"{name}(" in inspect.getsource(room)
 ]
-# Starts a machine process whose n-th thread cannot be started, with the rest of the command as it is.
+# Forks machine processes, of each of which another thread cannot be started, with the rest of the command as it is:
+# what it imports takes a second each time. Prints their exit codes.
 _HINDERED = """
-import sys, threading
-left, start = [int(sys.argv[1])], threading.Thread.start
+import json, os, sys, threading
+from scrawler.supervisor.child import main
+start = threading.Thread.start
 def hindered(self):
     left[0] -= 1
     if left[0] == 0:
         raise RuntimeError("can't start new thread")
     start(self)
-threading.Thread.start = hindered
-from scrawler.supervisor.child import main
-main()
+pids = []
+for left, *ends in json.loads(sys.argv[1]):
+    if pid := os.fork():
+        pids.append(pid)
+        continue
+    for number, end in enumerate(ends):
+        os.dup2(end, number)
+    os.closerange(3, 1000)
+    threading.Thread.start = hindered
+    try:
+        main()
+    finally:
+        os._exit(9)
+os.closerange(3, 1000)
+print([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids])
 """
 
 
@@ -171,28 +186,32 @@ def test_a_run_ends_when_a_collector_gets_no_descriptor(
 def test_a_machine_process_ends_whichever_of_its_threads_cannot_be_started(small: Crawl) -> None:
     """Its standard input stays open, as that of an orphan whose supervisor is frozen; nobody kills it."""
     order = order_line(small.settings(**SMALL, database_patience=60), _launch(small))
-    processes = []
-    for number in range(1, 11):
-        command = [sys.executable, "-c", _HINDERED, str(number)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert process.stdin is not None
-        process.stdin.write(order)
-        process.stdin.flush()
-        processes.append(process)
+    pipes = [[os.pipe() for _ in range(3)] for _ in range(10)]  # of each process, those of its standard streams
+    theirs = [(given[0], said[1], complained[1]) for given, said, complained in pipes]
+    orders = json.dumps([([number], *ends) for number, ends in enumerate(theirs, 1)])
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HINDERED, orders], pass_fds=[end for ends in theirs for end in ends],
+        stdout=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    for end in (end for ends in theirs for end in ends):
+        os.close(end)
     try:
-        for process in processes:
-            assert process.stdout is not None
-            *_, last = process.stdout.read().splitlines()  # until its end
-            report = read_report(last)
-            assert isinstance(report, Failure)
-            assert "no room for another thread" in report.text
-            assert process.wait(BOUND) == 1
-            assert process.stderr is not None
-            assert process.stderr.read() == b""
+        for (_, given), (said, _), (complained, _) in pipes:
+            os.write(given, order)
+            with open(said, "rb") as output, open(complained, "rb") as errors:
+                *_, last = output.read().splitlines()  # until its end
+                report = read_report(last)
+                assert isinstance(report, Failure)
+                assert "no room for another thread" in report.text
+                assert errors.read() == b""
+        assert process.stdout is not None
+        assert json.loads(process.stdout.read()) == [1] * len(pipes)
     finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        for (_, given), *_ in pipes:
+            os.close(given)
 
 
 def test_a_machine_process_that_nobody_listens_to_is_gone_after_its_failure(small: Crawl) -> None:

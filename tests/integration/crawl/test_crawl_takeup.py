@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,9 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
+from tests.integration.crawl.hostile import asked, by_path, page
 from tests.integration.crawl.rig import watch
+from tests.integration.fetch.servers import RawServer
 from tests.truth import home_pages
 
 if TYPE_CHECKING:
@@ -43,21 +46,21 @@ def run_until(crawl: Crawl, pages: int, **changes: object) -> None:
 
 
 def test_a_long_party_goes_on_from_its_chunks(crawl: Crawl) -> None:
-    """It is stopped with thousands of URLs listed, so that the next run has to read its lists from the database."""
-    with SynthServer(WebSpec(seed=2, sites=1, equal=True, mean_pages=4500, page_bytes=0, links=8, hidden=0)) as server:
+    """It is stopped with many URLs listed, so that the next run has to read its lists from the database."""
+    with SynthServer(WebSpec(seed=2, sites=1, equal=True, mean_pages=1200, page_bytes=0, links=8, hidden=0)) as server:
         crawl.add(server.web.seeds())
-        run_until(crawl, 1500, threads=1, traps=False)  # pages without text are soon taken for one
+        run_until(crawl, 400, threads=1, traps=False)  # pages without text are soon taken for one
         counts = crawl.seeds()[0].counts
-        assert counts.listed - counts.pages > 2 * 1024
+        assert counts.listed - counts.pages > 512
         crawl.check()
 
         def bounded(machine: Machine) -> None:
             parties = [party for site in machine.crew.held_sites() for party in site.parties]
             lanes = [lane for party in parties for lane in party.lanes]
             for lane in lanes:
-                assert lane.in_memory <= 512 + 2 * CHUNK_ENTRIES
+                assert lane.in_memory <= 128 + 2 * CHUNK_ENTRIES
 
-        second = watch(crawl.settings(threads=1, depth_buffer=512, traps=False), bounded)
+        second = watch(crawl.settings(threads=1, depth_buffer=128, traps=False), bounded)
         assert second.ended
         assert second.chunks_read > 2
         assert pages_twice(server) == []
@@ -149,16 +152,17 @@ def test_a_seed_whose_url_was_fetched_is_covered(crawl: Crawl) -> None:
     crawl.check()
 
 
-def test_the_ceiling_of_seen_memory_ends_the_large_seed_alone(crawl: Crawl) -> None:
+def test_the_ceiling_of_seen_memory_ends_the_large_seed_alone(crawl: Crawl, serve: Callable[..., RawServer]) -> None:
     """1 MiB holds some 7,000 URLs of an exact filter; the large seed finds more, and those after it get what it had."""
-    with (
-        SynthServer(WebSpec(seed=4, sites=1, equal=True, mean_pages=9000, page_bytes=0, links=30)) as large,
-        SynthServer(WebSpec(seed=4, sites=3, equal=True, mean_pages=40, page_bytes=300)) as small,
-    ):
-        crawl.add(large.web.seeds() + small.web.seeds())
+    lists = [f"/list{number}" for number in range(20)]
+    pages = {path: page(path, links=tuple(f"{path}/{number}" for number in range(1_000))) for path in lists}
+    large = serve(by_path({"/": page(links=tuple(lists)), **pages}))
+    with SynthServer(WebSpec(seed=4, sites=3, equal=True, mean_pages=40, page_bytes=300)) as small:
+        crawl.add([large.url(), *small.web.seeds()])
         crawl.run(seen="exact", seen_memory=2**20, threads=1, seeds_per_thread=1)
     reasons = [seed.end_reason for seed in crawl.seeds()]
     assert reasons == [EndReason.SEEN_MEMORY, *[EndReason.COMPLETED] * 3]
+    assert 4 < sum(path in lists for path in asked(large)) < len(lists)
     crawl.check()
 
 

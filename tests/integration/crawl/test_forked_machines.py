@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.limits import HANGS
+
+Run = Callable[[str], str]
 
 _IMPORTS = """
 import errno, os, signal, sys, threading
@@ -18,20 +24,80 @@ from scrawler.supervisor.process import MachineProcess
 """
 
 
-def _run(script: str, **variables: str) -> str:
-    """Run a script; return what it printed. It ends with all that it forked, or the end of its output never comes."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    environment |= variables
+# Imports once for all, as that takes a second, and forks what runs a script. It gives back how that has ended.
+_SERVES = """
+import socket
+def next_script():
+    while True:
+        data, streams, *_ = socket.recv_fds(control, 65536, 2)
+        if not data:
+            os._exit(0)
+        if pid := os.fork():
+            for stream in streams:
+                os.close(stream)
+            control.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+            continue
+        for number, stream in enumerate(streams, 1):
+            os.dup2(stream, number)
+            os.close(stream)
+        control.close()
+        return data.decode()
+
+control = socket.socket(fileno=int(sys.argv[1]))
+exec(next_script())
+"""
+
+
+@pytest.fixture(scope="module")
+def forking() -> Iterator[socket.socket]:
+    """A process without threads, and without a second interpreter's start for each script."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = [sys.executable, "-c", _IMPORTS + _SERVES, str(theirs.fileno())]
+    with (
+        ours,
+        subprocess.Popen(
+            command, env=_environment(), pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        ) as process,
+    ):
+        theirs.close()
+        yield ours
+        ours.close()
+        process.wait(HANGS)
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
+@pytest.fixture
+def run(forking: socket.socket) -> Run:
+    """Runs a script; returns what it printed. It ends with all that it forked, or the end of its output never comes."""
+
+    def run(script: str) -> str:
+        (out, said), (errors, complained) = os.pipe(), os.pipe()
+        socket.send_fds(forking, [script.encode()], [said, complained])
+        os.close(said)
+        os.close(complained)
+        with open(out) as output, open(errors) as complaints:
+            printed, complaint = output.read(), complaints.read()
+        assert (forking.recv(100), complaint) == (b"0", "")
+        return printed
+
+    return run
+
+
+def _run_anew(script: str, **variables: str) -> str:
+    """Run a script in an interpreter of its own."""
     command = [sys.executable, "-c", _IMPORTS + script]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
+    done = subprocess.run(command, env=_environment() | variables, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout
 
 
-def test_the_order_of_each_ends_although_others_were_forked_after_it() -> None:
+def test_the_order_of_each_ends_although_others_were_forked_after_it(run: Run) -> None:
     assert (
-        _run("""
+        run("""
 first, second = forked_processes(2)
 first.dismiss()  # it ends when nobody can write its order any more
 assert first.returncode == 0
@@ -43,9 +109,9 @@ print("both")
     )
 
 
-def test_what_waits_to_be_printed_is_printed_once() -> None:
+def test_what_waits_to_be_printed_is_printed_once(run: Run) -> None:
     assert (
-        _run("""
+        run("""
 print("before")
 for forked in forked_processes(2):
     forked.dismiss()
@@ -54,8 +120,8 @@ for forked in forked_processes(2):
     )
 
 
-def test_what_a_plugin_has_registered_for_the_end_is_done_by_each(tmp_path: Path) -> None:
-    pids = _run(
+def test_what_a_plugin_has_registered_for_the_end_is_done_by_each(run: Run, tmp_path: Path) -> None:
+    pids = run(
         f"folder = Path({str(tmp_path)!r})"
         + """
 import atexit
@@ -70,9 +136,9 @@ for forked in forked_processes(2):
     assert set(pids.split()) < ended
 
 
-def test_one_that_is_killed_says_so_and_may_be_killed_again() -> None:
+def test_one_that_is_killed_says_so_and_may_be_killed_again(run: Run) -> None:
     assert (
-        _run("""
+        run("""
 (forked,) = forked_processes(1)
 forked.kill()
 print(forked.wait() == -signal.SIGKILL, forked.wait() == -signal.SIGKILL)
@@ -82,9 +148,9 @@ forked.kill()
     )
 
 
-def test_one_whose_supervisor_is_gone_ends() -> None:
+def test_one_whose_supervisor_is_gone_ends(run: Run) -> None:
     assert (
-        _run("""
+        run("""
 forked_processes(2)
 sys.stdout.flush()
 os._exit(0)
@@ -93,9 +159,9 @@ os._exit(0)
     )
 
 
-def test_none_is_forked_beside_other_threads_or_where_there_is_no_room() -> None:
+def test_none_is_forked_beside_other_threads_or_where_there_is_no_room(run: Run) -> None:
     assert (
-        _run("""
+        run("""
 over = threading.Event()
 thread = threading.Thread(target=over.wait)
 thread.start()
@@ -114,9 +180,9 @@ print(len(os.listdir("/proc/self/fd")) - len(before), "files are left open")
     )
 
 
-def test_what_a_plug_in_prints_is_written_at_the_end() -> None:
+def test_what_a_plug_in_prints_is_written_at_the_end(run: Run) -> None:
     assert (
-        _run("""
+        run("""
 child.main = lambda: print("printed")
 (forked,) = forked_processes(1)
 print(forked.stdout.read())
@@ -126,9 +192,9 @@ forked.dismiss()
     )
 
 
-def test_what_a_plug_in_prints_is_written_before_a_failure_that_ends_all() -> None:
+def test_what_a_plug_in_prints_is_written_before_a_failure_that_ends_all(run: Run) -> None:
     assert (
-        _run("""
+        run("""
 from scrawler.supervisor.messages import Failure
 
 def fails(*_):
@@ -152,7 +218,7 @@ print(forked.returncode, os.read(told, 100))
 def test_modules_are_not_looked_for_in_the_folder_of_the_user() -> None:
     """Nor are they by a machine process that is started in the place of one that died."""
     assert (
-        _run(
+        _run_anew(
             """
 child.main = lambda: print(sys.path)
 before = list(sys.path)
@@ -166,9 +232,9 @@ forked.dismiss()
     )
 
 
-def test_what_is_begun_is_let_go_where_no_second_pipe_or_process_is_to_be_had() -> None:
+def test_what_is_begun_is_let_go_where_no_second_pipe_or_process_is_to_be_had(run: Run) -> None:
     assert (
-        _run("""
+        run("""
 def open_files():
     return set(os.listdir("/proc/self/fd"))
 
@@ -198,9 +264,9 @@ except ChildProcessError:
     )
 
 
-def test_a_full_standard_output_is_told_before_anything_is_forked() -> None:
+def test_a_full_standard_output_is_told_before_anything_is_forked(run: Run) -> None:
     assert (
-        _run("""
+        run("""
 from scrawler.cli.streams import OutputError, make_streams_usable
 said = os.fdopen(os.dup(1), "w")
 os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
@@ -216,10 +282,10 @@ except OutputError as error:
     )
 
 
-def test_a_process_that_has_been_waited_for_is_not_killed_again() -> None:
+def test_a_process_that_has_been_waited_for_is_not_killed_again(run: Run) -> None:
     """Not even in the moment in which its pid is let go: it may be another's at once."""
     assert (
-        _run("""
+        run("""
 killed, kill, waitpid = [], os.kill, os.waitpid
 
 def noted(pid, number):
@@ -246,7 +312,7 @@ for forked in (*forked_processes(1), None):
     )
 
 
-def test_parts_of_ours_are_loaded_without_a_thread_and_those_of_others_are_left_to_machines() -> None:
+def test_parts_of_ours_are_loaded_without_a_thread_and_those_of_others_are_left_to_machines(run: Run) -> None:
     script = """
 from scrawler.assembly.parts import load_own_parts
 from scrawler.settings import Settings
@@ -258,4 +324,4 @@ print(sorted(wanted & sys.modules.keys()), len(forked := forked_processes(2)))
 for one in forked:
     one.dismiss()
 """
-    assert _run(script).splitlines() == ["[]", "['scrawler.extract.lexbor', 'scrawler.fetch.curl'] 2"]
+    assert run(script).splitlines() == ["[]", "['scrawler.extract.lexbor', 'scrawler.fetch.curl'] 2"]

@@ -102,8 +102,8 @@ class Walker:
 @pytest.mark.parametrize(
     "spec",
     [
-        WebSpec(seed=1, sites=22, mean_pages=30, page_bytes=2_000),
-        WebSpec(seed=2, sites=22, mean_pages=30, page_bytes=2_000, hosts=Hosts.NAMES),
+        WebSpec(seed=1, sites=12, mean_pages=30, page_bytes=2_000),
+        WebSpec(seed=2, sites=12, mean_pages=30, page_bytes=2_000, hosts=Hosts.NAMES),
         WebSpec(seed=3, sites=5, mean_pages=120, page_bytes=2_000, alias_every=2, hidden=0.4),
         WebSpec(seed=4, sites=1, mean_pages=200, page_bytes=0),
     ],
@@ -112,7 +112,7 @@ class Walker:
 def test_truth_equals_independent_walk(spec: WebSpec) -> None:
     with SynthServer(spec) as server:
         walker = Walker(server.web)
-        parties = {seed: (party(server.web, seed), walker.walk(seed)) for seed in server.web.seeds(per_site=4)}
+        parties = {seed: (party(server.web, seed), walker.walk(seed)) for seed in server.web.seeds(per_site=2)}
     for seed, (expected, walked) in parties.items():
         assert walked == expected, seed
     groups = ("pages", "redirects", "missing", "files", "denied")
