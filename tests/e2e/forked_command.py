@@ -2,7 +2,8 @@
 
 A fork ends as the script `scrawler` does: with its own exit code and descriptors, its threads joined, its streams
 flushed, and what is to run at the end of a process run. Only what is in memory is not taken apart: it is common to all
-forks, and each would make a copy of it for that, which takes longer than most commands.
+forks, and each would make a copy of it for that, which takes longer than most commands. What compiles statements has
+been rehearsed before: to compile them would be most of what a command on a small crawl computes.
 """
 
 from __future__ import annotations
@@ -14,9 +15,14 @@ import json
 import os
 import pkgutil
 import select
+import signal
 import socket
 import sys
+import tempfile
 import threading
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
 
 LONGEST = 2**20  # bytes of a command with its environment
 
@@ -28,6 +34,41 @@ _LOADED = (
     "sqlalchemy.dialects.mysql",
     "sqlalchemy.dialects.postgresql",
 )
+
+# What is rehearsed: statements are compiled then, which takes as long as all else that most commands do.
+_SEEDS = "seeds.txt"
+_REHEARSED = (
+    "db init",
+    "run --user-agent rehearsal(+mailto:test@localhost)",  # without seeds it ends at once
+    f"import {_SEEDS}",
+    "status",
+    "report",
+    "seeds",
+    "pages",
+    "export -",
+)
+
+
+def rehearse() -> None:
+    """Run commands in a folder that is removed, and leave what they have compiled to all forks, and nothing else."""
+    root = str(Path(__file__).parents[2])
+    sys.path.append(root)
+    from tests.statements import share_compiled
+
+    sys.path.remove(root)
+    share_compiled()
+    program = importlib.import_module("scrawler.cli.main").scrawler
+    heeded = {number: signal.getsignal(number) for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)}
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        os.chdir(folder)
+        Path(_SEEDS).write_text("https://a.example/\nhttps://b.example/\n")
+        for words in _REHEARSED:
+            program.main(words.split(), standalone_mode=False)
+        os.chdir(here)
+    for number, handler in heeded.items():
+        signal.signal(number, handler)
+    assert threading.active_count() == 1, "a fork would lack the other threads"
 
 
 def asked_for(link: socket.socket) -> list[str]:
@@ -78,6 +119,8 @@ def _become(message: bytes, streams: list[int], link: socket.socket) -> list[str
     os.chdir(command["folder"])
     os.environ.clear()
     os.environ.update(command["environment"])
+    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[1:1] = [one for one in folders if one and one not in sys.path]  # Python has read it at the start alone
     words: list[str] = command["words"]
     return words
 
@@ -93,13 +136,14 @@ def _end(code: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.path[:] = [one for one in sys.path if one != os.path.dirname(__file__)]
+    sys.path[0] = os.path.dirname(sys.executable)  # where the script `scrawler` is, and not this one
     import scrawler.cli
     from scrawler.cli import main
 
     commands = (found.name for found in pkgutil.iter_modules(scrawler.cli.__path__, "scrawler.cli."))
     for module in (*commands, *_LOADED):
         importlib.import_module(module)
+    rehearse()
     gc.collect()
     gc.freeze()  # the end of a fork would go through all that is loaded, and copy it
     # A duplicate above the three that are a command's own.

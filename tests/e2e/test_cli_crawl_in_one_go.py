@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.conftest import Scrawl
 from tests.integration.api.site import Site, chain
 from tests.limits import HANGS
 from tests.plugged import install
@@ -19,25 +19,11 @@ FLAGS = ("--allow-private", "--delay", "0", "--patience", "0", "--user-agent", "
 PLUGIN = "def make(settings):\n    return lambda page: {'url': page.url, 'label': page.seed_columns.get('label')}\n"
 
 
-def scrawl(folder: Path, *words: str, code: int = 0) -> str:
-    """Run the command in a folder; return what it said on standard error."""
-    done = subprocess.run(
-        [sys.executable, "-m", "scrawler", *words],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=HANGS,
-    )
-    assert done.returncode == code, done.stderr
-    return done.stderr
-
-
 def lines(file: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def test_pages_come_out_and_the_same_command_goes_on(tmp_path: Path) -> None:
+def test_pages_come_out_and_the_same_command_goes_on(scrawl: Scrawl, tmp_path: Path) -> None:
     with Site(chain(6), frozenset({"/5"})) as site:
         words = ("crawl", f"{site.root}/0", "-o", "pages.jsonl", *FLAGS)
         command = [sys.executable, "-m", "scrawler", *words]
@@ -49,23 +35,36 @@ def test_pages_come_out_and_the_same_command_goes_on(tmp_path: Path) -> None:
         assert running.returncode == 0, told
         assert f"to go on: scrawler crawl {site.root}/0 -o pages.jsonl --allow-private" in told
         assert len(lines(tmp_path / "pages.jsonl")) >= 5
-        told = scrawl(tmp_path, *words)
+        told = scrawl(tmp_path, *words).stderr
         assert "0 new, 1 duplicate" in told
         assert sum(site.asked[f"/{number}"] for number in range(6)) == 6
     folder = tmp_path / site.root.removeprefix("http://").replace(":", "_")
     assert sorted(one["url"] for one in lines(tmp_path / "pages.jsonl")) == [f"{site.root}/{n}" for n in range(6)]
     assert {"scrawler.db", "pages"} <= {path.name for path in folder.iterdir()}
-    assert "exported 6 pages to -" not in scrawl(folder, "export", "--only", "page", "all.csv")
+    assert "exported 6 pages to -" not in scrawl(folder, "export", "--only", "page", "all.csv").stderr
 
 
-def test_items_come_out_where_processors_make_them(tmp_path: Path) -> None:
+def test_items_come_out_where_processors_make_them(scrawl: Scrawl, tmp_path: Path) -> None:
     install(tmp_path, "their-items", PLUGIN, {"scrawler.page_processors:theirs": "make"})
     with Site(chain(2)) as site:
         (tmp_path / "seeds.csv").write_text(f"url,label\n{site.root}/0,mine\n")
         refused = ("crawl", "seeds.csv", "-o", "items.doc", "--page-processors", "theirs")
-        assert "items are written as .jsonl" in scrawl(tmp_path, *refused, code=2).splitlines()[-1]
+        assert (
+            "items are written as .jsonl"
+            in scrawl(tmp_path, *refused, code=2, PYTHONPATH=str(tmp_path)).stderr.splitlines()[-1]
+        )
         assert not (tmp_path / "seeds").exists()
-        scrawl(tmp_path, "crawl", "seeds.csv", "-o", "items.jsonl", "--page-processors", "theirs", *FLAGS)
+        scrawl(
+            tmp_path,
+            "crawl",
+            "seeds.csv",
+            "-o",
+            "items.jsonl",
+            "--page-processors",
+            "theirs",
+            *FLAGS,
+            PYTHONPATH=str(tmp_path),
+        )
     found = [(item["url"], item["label"]) for item in lines(tmp_path / "items.jsonl")]
     assert found == [(f"{site.root}/0", "mine"), (f"{site.root}/1", "mine")]
     assert (tmp_path / "seeds" / "scrawler.db").exists()
@@ -83,8 +82,8 @@ def test_items_come_out_where_processors_make_them(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_said_in_a_line_and_nothing_is_made(
-    tmp_path: Path, words: tuple[str, ...], code: int, said: str
+    scrawl: Scrawl, tmp_path: Path, words: tuple[str, ...], code: int, said: str
 ) -> None:
     (tmp_path / "mine").touch()
-    assert said in scrawl(tmp_path, *words, code=code).splitlines()[-1]
+    assert said in scrawl(tmp_path, *words, code=code).stderr.splitlines()[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,19 +12,11 @@ import pytest
 from scrawler import Crawl
 from scrawler.synthweb.process import WebProcess
 from scrawler.synthweb.traps.server import TrapWeb
+from tests.e2e.conftest import Scrawl
 from tests.e2e.test_cli_crawl_in_one_go import FLAGS
 from tests.integration.api.site import HTML, Answer, Site, linking
-from tests.limits import HANGS
 
 SCRIPT = b'<title>shop</title><a href="/1">one</a><script>location.href = "/by-script?id=7"</script>'
-
-
-def scrawl(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run the command in a folder."""
-    command = [sys.executable, "-m", "scrawler", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=HANGS)
-    assert done.returncode == code, done.stderr
-    return done
 
 
 @pytest.fixture
@@ -34,7 +24,7 @@ def site() -> Site:
     return Site({"/": Answer(SCRIPT), "/1": linking("one", "/"), "/by-script?id=7": Answer(b"x", HTML)})
 
 
-def test_pages_alone_go_to_standard_output(tmp_path: Path, site: Site) -> None:
+def test_pages_alone_go_to_standard_output(scrawl: Scrawl, tmp_path: Path, site: Site) -> None:
     with site:
         done = scrawl(tmp_path, "crawl", site.root, "-o", "-", "--folder", "out", "--fail-if", "no-page", *FLAGS)
         assert sorted(done.stdout.splitlines()) == [f"{site.root}/", f"{site.root}/1"]
@@ -48,7 +38,7 @@ def test_pages_alone_go_to_standard_output(tmp_path: Path, site: Site) -> None:
         assert "names it" not in scrawl(tmp_path / "out", "why", f"{site.root}/by-script").stdout
 
 
-def test_what_was_left_out_is_told_with_what_fetches_it(tmp_path: Path) -> None:
+def test_what_was_left_out_is_told_with_what_fetches_it(scrawl: Scrawl, tmp_path: Path) -> None:
     with WebProcess("--traps", "--port=0") as process:
         web = TrapWeb(process.port)
         homes = [web.home(name) for name in ("soft-404", "chain")]
@@ -68,7 +58,7 @@ def test_what_was_left_out_is_told_with_what_fetches_it(tmp_path: Path) -> None:
     assert "URLs to be asked for again (timeout): 0" in idle.stderr
 
 
-def test_an_error_that_a_retry_has_made_good_is_told_no_more(tmp_path: Path) -> None:
+def test_an_error_that_a_retry_has_made_good_is_told_no_more(scrawl: Scrawl, tmp_path: Path) -> None:
     answers = {"/": linking("home", "/1"), "/1": Answer(b"sick", HTML, 500)}
 
     def told() -> tuple[int, int]:
@@ -95,14 +85,16 @@ def test_an_error_that_a_retry_has_made_good_is_told_no_more(tmp_path: Path) -> 
         (["--retry", "urls", "--result", "fetched"], "--result fetched is not allowed"),
     ],
 )
-def test_a_retry_that_names_what_is_not_there_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+def test_a_retry_that_names_what_is_not_there_is_refused(
+    scrawl: Scrawl, tmp_path: Path, words: list[str], said: str
+) -> None:
     done = scrawl(tmp_path, "run", *words, code=2)
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
-def test_a_database_is_named_as_a_file_and_a_plan_takes_one_round(tmp_path: Path, site: Site) -> None:
+def test_a_database_is_named_as_a_file_and_a_plan_takes_one_round(scrawl: Scrawl, tmp_path: Path, site: Site) -> None:
     with site:
         (tmp_path / "seeds.txt").write_text(site.root)
         scrawl(tmp_path, "import", "seeds.txt", "--db", "my.db")

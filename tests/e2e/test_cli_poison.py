@@ -14,7 +14,7 @@ import pytest
 
 from scrawler.errors import EndlessPageError
 from scrawler.model.suspects import CONDEMNED
-from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, python_path
+from tests.e2e.conftest import CRAWL, Rows, Scrawler, python_path
 from tests.integration.crawl.hostile import by_path, page
 from tests.integration.fetch.servers import RawServer
 from tests.plugged import install
@@ -65,11 +65,8 @@ def site(poisons: list[str]) -> Iterator[RawServer]:
     server.stop()
 
 
-def _run(folder: Path, path: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [SCRAWLER, *CRAWL, *_FLAGS, *flags], cwd=folder, env=environment(PYTHONPATH=path),
-        capture_output=True, text=True, timeout=TIMEOUT,
-    )  # fmt: skip
+def _run(scrawler: Scrawler, path: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    return scrawler(*CRAWL, *_FLAGS, *flags, code=None, PYTHONPATH=path)
 
 
 def _check(site: RawServer, poisons: list[str], folder: Path, told_where: str = "in links") -> None:
@@ -97,12 +94,12 @@ def test_the_next_run_ends_it(
     scrawler: Scrawler, site: RawServer, poisons: list[str], path: str, tmp_path: Path
 ) -> None:
     scrawler("import", "-", given=site.url())
-    first = _run(tmp_path, path)
+    first = _run(scrawler, path)
     codes = {"/abort": -signal.SIGABRT, "/fault": -signal.SIGSEGV, "/lock": -signal.SIGPROF}
     assert first.returncode == codes.get(poisons[0], EndlessPageError.exit_code), first.stderr
     if poisons == ["/loop"]:
         assert f"error: reading {site.url('/loop')} took more than 1s of CPU time" in first.stderr
-    second = _run(tmp_path, path)
+    second = _run(scrawler, path)
     assert second.returncode == 0, second.stderr
     assert f"{site.url(poisons[0])}: the process that read it has died" in second.stderr
     _check(site, poisons, tmp_path)
@@ -112,7 +109,7 @@ def test_the_next_run_ends_it(
                          indirect=True)  # fmt: skip
 def test_machines_go_on(scrawler: Scrawler, site: RawServer, poisons: list[str], path: str, tmp_path: Path) -> None:
     scrawler("import", "-", given=site.url())
-    done = _run(tmp_path, path, "--machines", "2")
+    done = _run(scrawler, path, "--machines", "2")
     assert done.returncode == 0, done.stderr
     _check(site, poisons, tmp_path)
     assert "was killed by SIGABRT while it read http://" in done.stderr
@@ -124,11 +121,11 @@ def test_a_part_that_exits_is_found_out_by_the_supervisor(
 ) -> None:
     """Without one nobody is left who knows that it was not kill -9: no page is blamed."""
     scrawler("import", "-", given=site.url())
-    alone = _run(tmp_path, path)
+    alone = _run(scrawler, path)
     assert (alone.returncode, alone.stderr.count("has died")) == (3, 0)
-    again = _run(tmp_path, path)
+    again = _run(scrawler, path)
     assert (again.returncode, again.stderr.count("has died")) == (3, 0)
-    done = _run(tmp_path, path, "--machines", "2")
+    done = _run(scrawler, path, "--machines", "2")
     assert done.returncode == 0, done.stderr
     assert f"and without a report while it read {site.url('/exit')}" in done.stderr
     _check(site, poisons, tmp_path, told_where="exit code 3")
@@ -141,10 +138,10 @@ def test_a_retry_asks_again(
 ) -> None:
     site.script = by_path({"/": page("please abort")})
     scrawler("import", "-", given=site.url())
-    assert _run(tmp_path, path).returncode == -signal.SIGABRT
-    assert _run(tmp_path, path).returncode == 0
+    assert _run(scrawler, path).returncode == -signal.SIGABRT
+    assert _run(scrawler, path).returncode == 0
     (seed,) = rows("seeds")
     assert seed["end_reason"] == "internal-error", json.dumps(seed)
     site.script = by_path({"/": page("cured")})
-    assert _run(tmp_path, path, "--retry", "internal-error").returncode == 0
+    assert _run(scrawler, path, "--retry", "internal-error").returncode == 0
     assert [row["end_reason"] for row in rows("seeds")] == ["completed"]

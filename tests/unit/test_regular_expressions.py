@@ -78,13 +78,18 @@ def made_in_functions(module: ast.Module) -> Iterator[str]:
     for function in ast.walk(module):
         if isinstance(function, ast.FunctionDef | ast.Lambda):
             for call in ast.walk(function):
-                if isinstance(call, ast.Call) and ast.unparse(call.func).startswith("re.") and call.args:
+                if isinstance(call, ast.Call) and call.args and is_of_re(call.func):
                     texts = [part.value for part in ast.walk(call.args[0]) if isinstance(part, ast.Constant)]
                     yield "".join(text for text in texts if isinstance(text, str))
 
 
+def is_of_re(function: ast.expr) -> bool:
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"
+
+
 def test_nor_one_that_is_made_later() -> None:
-    found = [text for path in ROOT.rglob("*.py") for text in made_in_functions(ast.parse(path.read_text()))]
+    modules = (path.read_text() for path in ROOT.rglob("*.py"))
+    found = [text for module in modules if "re." in module for text in made_in_functions(ast.parse(module))]
     assert found, "the search finds nothing at all"
     assert [text for text in found if any(sign in text for sign in ("++", "*+", "?+", "}+", "(?>"))] == []
 
@@ -163,7 +168,7 @@ HOSTILE = [
     "a/",
     *("a.", "a/../", "//", "http://", "xn--", "%4", "%41", "1-", "a1", ";jsessionid=", "/(S(", "a=1&", "a;b=", "*$"),
 ]
-SHORT = 4_000  # characters
+SHORT = 2_000  # characters
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
