@@ -35,12 +35,12 @@ from tests.integration.fetch.servers import RawServer, Script, Visit, answer, pa
 
 Serve = Callable[..., RawServer]
 
-NOISE = random.Random(7).randbytes(60_000)  # does not compress, so that files fill up
+NOISE = random.Random(7).randbytes(20_000)  # does not compress, so that files fill up
 PAGES = 40
 
 
 def large(name: str) -> Script:
-    """A site of PAGES pages of 60 KB, all linked from the first."""
+    """A site of PAGES pages of 20 KB, all linked from the first."""
     links = tuple(f"/{n}" for n in range(1, PAGES))
     pages = {"/": page("", links=links)} | {path: page(path.encode() + name.encode() + NOISE) for path in links}
     return by_path(pages)
@@ -114,7 +114,7 @@ def test_a_file_where_the_folder_should_be_is_one_message(crawl: Crawl, sites: l
 
 
 def test_a_full_disk_ends_the_run_and_loses_nothing(crawl: Crawl, sites: list[RawServer], mount: Mount) -> None:
-    folder = mount("size=3m")
+    folder = mount("size=1m")
     with pytest.raises(ArchiveError, match=r"cannot write .*: No space left on device$"):
         crawl.run(pages_dir=folder)
     crawl.check()
@@ -129,7 +129,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(crawl: Crawl, sites: list[Ra
 
 
 def test_a_file_that_may_not_grow_ends_the_command_with_code_5(crawl: Crawl, sites: list[RawServer]) -> None:
-    process = run_command(crawl, "--checkpoint-interval", "0.2", limit=2_000_000)
+    process = run_command(crawl, "--checkpoint-interval", "0.2", limit=1_000_000)
     _, said = process.communicate(timeout=LONGEST_RUN)
     assert process.returncode == 5, said
     assert "cannot write" in said

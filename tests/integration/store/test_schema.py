@@ -237,9 +237,8 @@ def test_an_upgrade_ends_where_a_table_is_not_there(database_url: str) -> None:
 
 
 @on_engines_with_them  # elsewhere no program is older
-def test_an_older_program_refuses_a_crawl_of_this_one(database_url: str, tmp_path: Path) -> None:
+def test_an_older_program_refuses_a_crawl_of_this_one(database_url: str, tmp_path: Path, older: Path) -> None:
     open_database(database_url).close()
-    older = _without_newest_migration(tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(older)}
     for words in (["status"], ["run"], ["db", "upgrade"]):
         command = [sys.executable, "-m", "scrawler", *words, "--db", database_url]
@@ -248,10 +247,12 @@ def test_an_older_program_refuses_a_crawl_of_this_one(database_url: str, tmp_pat
         assert f"has schema {NEWEST}; this program knows {BEFORE} at most: use a newer scrawler" in told.stderr
 
 
-def _without_newest_migration(folder: Path) -> Path:
-    """Copy this program as it was before its newest migration; return the folder in which Python finds it."""
-    package = folder / "older" / "scrawler"
-    shutil.copytree(Path(scrawler.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "sql"))
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which Python finds this program as it was before its newest migration."""
+    package = tmp_path_factory.mktemp("older") / "scrawler"
+    # With what Python has compiled of it, which is good for files of the same age.
+    shutil.copytree(Path(scrawler.__file__).parent, package, ignore=shutil.ignore_patterns("sql"))
     sql = Path(str(resources.files("scrawler.sql")))
     shutil.copytree(sql, package / "sql")
     for migrations in package.glob("sql/*/migrations"):
