@@ -175,7 +175,7 @@ def test_hostile_lists(crawl: Crawl, serve: Serve) -> None:
         text = f'<urlset {HEAD}><rs:md capability="{capability}" from="2020-01-01T00:00:00Z"/>{entries}</urlset>'
         return answer(text.encode(), "200 OK", XML)
 
-    bomb = gzip.compress(f'<urlset {HEAD}><rs:md capability="resourcelist"/>'.encode() + b" " * (200 << 20))
+    bomb = gzip.compress(f'<urlset {HEAD}><rs:md capability="resourcelist"/>'.encode() + b" " * (70 << 20))
     deep = {
         f"/deep{n}": listing("capabilitylist", f"{me}/deep{n + 1}", f"{me}/p{n}", kind="capabilitylist")
         for n in range(20)

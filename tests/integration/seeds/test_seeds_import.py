@@ -18,6 +18,7 @@ from scrawler.model.scope import Scope
 from scrawler.seeds.exporter import COLUMNS, Selection, UrlKind, export_urls
 from scrawler.seeds.files import open_input, read_as, written_as
 from scrawler.seeds.formats import Entry, read_entries
+from scrawler.seeds import importer
 from scrawler.seeds.importer import BATCH, ImportCounts, import_seeds
 from scrawler.seeds.rejects import TOLD, open_rejects
 from scrawler.seeds.table_files import open_table
@@ -119,9 +120,11 @@ def test_packed_files_are_known_by_their_content_and_may_have_several_parts(tmp_
 
 
 def test_many_batches_are_counted_and_a_break_keeps_what_came_before(
-    tmp_path: Path, database: Database, run_import: Import
+    tmp_path: Path, database: Database, run_import: Import, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = "".join(f"http://h{number}.example/\n" for number in range(2 * BATCH + 7))
+    batch = BATCH // 10
+    monkeypatch.setattr(importer, "BATCH", batch)
+    lines = "".join(f"http://h{number}.example/\n" for number in range(2 * batch + 7))
     whole = tmp_path / "whole.txt"
     whole.write_text(lines)
     torn = tmp_path / "torn.txt.gz"
@@ -129,8 +132,8 @@ def test_many_batches_are_counted_and_a_break_keeps_what_came_before(
     with pytest.raises(InputError, match="broken archive"):
         run_import(torn)
     kept = len(urls(database))
-    assert kept in (BATCH, 2 * BATCH)
-    assert run_import(whole)[0] == ImportCounts(new=2 * BATCH + 7 - kept, duplicate=kept)
+    assert kept in (batch, 2 * batch)
+    assert run_import(whole)[0] == ImportCounts(new=2 * batch + 7 - kept, duplicate=kept)
 
 
 @pytest.mark.parametrize("name", ["seeds.gz", "seeds.zst"])
