@@ -15,10 +15,10 @@ import zstandard
 
 from scrawler.errors import InputError, ScrawlerError, StartError
 from scrawler.model.scope import Scope
+from scrawler.seeds import importer
 from scrawler.seeds.exporter import COLUMNS, Selection, UrlKind, export_urls
 from scrawler.seeds.files import open_input, read_as, written_as
 from scrawler.seeds.formats import Entry, read_entries
-from scrawler.seeds import importer
 from scrawler.seeds.importer import BATCH, ImportCounts, import_seeds
 from scrawler.seeds.rejects import TOLD, open_rejects
 from scrawler.seeds.table_files import open_table
