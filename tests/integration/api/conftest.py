@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import scrawler
+from tests.e2e.conftest import forks, scrawl  # noqa: F401  fixtures
 from tests.integration.api.quotes import QUOTES, quotes
 from tests.integration.api.site import HTML, Answer, Site, chain, linking
 from tests.limits import HANGS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 import scrawler
+from tests.e2e.conftest import Scrawl
 from tests.integration.api.conftest import SETTINGS, make
 from tests.integration.api.quotes import QUOTES, items_of, lines_of, quotes
 from tests.integration.api.site import Site, chain, linking
@@ -340,18 +340,15 @@ def make(settings):
 """
 
 
-def test_the_command_line_runs_processors_of_packages(tmp_path: Path) -> None:
+def test_the_command_line_runs_processors_of_packages(scrawl: Scrawl, tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     packages.mkdir()
     install(packages, "urls-of-pages", PLUGIN, {"scrawler.page_processors:urls": "make"})
-    environment = os.environ | {"PYTHONPATH": str(packages)}
     with Site(chain(2)) as site:
         (tmp_path / "seeds.txt").write_text(site.root + "/0\n")
         flags = "--allow-private --delay 0 --patience 0 --user-agent T/1(+http://x/) --page-processors urls"
         for words in (("import", "seeds.txt"), ("run", *flags.split(), "--items", "out.csv")):
-            command = [sys.executable, "-m", "scrawler", *words]
-            done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
-            assert done.returncode == 0, done.stderr
+            done = scrawl(tmp_path, *words, PYTHONPATH=str(packages))
         assert "page processors urls: 2 pages, 2 items, 0 errors" in done.stderr
         before = (tmp_path / "out.csv").read_text()
         for file, again, code, told in (
@@ -359,9 +356,9 @@ def test_the_command_line_runs_processors_of_packages(tmp_path: Path) -> None:
             ("new.csv", ("--anew",), 0, "page processors urls: 2 pages, 2 items, 0 errors"),
             ("new.csv", (), 0, "nothing new to process; page processors urls: 2 pages were processed already, into"),
         ):
-            command = [sys.executable, "-m", "scrawler", "run", *flags.split(), "--items", file, *again]
-            done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
-            assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+            words = ("run", *flags.split(), "--items", file, *again)
+            done = scrawl(tmp_path, *words, code=code, PYTHONPATH=str(packages))
+            assert told in done.stderr, done.stderr
     assert (tmp_path / "new.csv").read_text() == before
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
     assert {row["url"] for row in rows} == {site.root + "/0", site.root + "/1"}

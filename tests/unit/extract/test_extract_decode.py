@@ -151,7 +151,7 @@ from scrawler.extract.decode import decode_body
 size, limit = 1 << 20, 10_000_000
 zeros = bytes(size)
 def packed(compress, finish):
-    return b"".join([*(compress(zeros) for _ in range(1024)), finish()])
+    return b"".join([*(compress(zeros) for _ in range(256)), finish()])
 z = zlib.compressobj(1, zlib.DEFLATED, 31); d = zlib.compressobj(1)
 b = brotli.Compressor(quality=1); s = zstandard.ZstdCompressor(level=1).compressobj()
 bombs = {
@@ -169,7 +169,7 @@ for coding, bomb in bombs.items():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits the memory of a process as Linux does")
-def test_bombs_of_a_gigabyte_in_120_megabytes() -> None:
+def test_bombs_of_256_megabytes_in_120() -> None:
     done = subprocess.run([sys.executable, "-c", _BOMBS], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 5
