@@ -18,6 +18,7 @@ Serve = Callable[..., RawServer]
 
 LINK = b'<a href="/next">x</a>'
 MIB = 1 << 20
+BOMB = gzip.compress(LINK + b" " * (64 * MIB), 1)
 
 FOLLOWED: dict[str, tuple[Reply, str]] = {
     "nul-bytes": (page(b"\0\0<p>\0a</p>\0" + b'<a hr\0ef="/no">x</a><a href="/ne\0xt">x</a>' + LINK), ""),
@@ -31,11 +32,9 @@ FOLLOWED: dict[str, tuple[Reply, str]] = {
     "plain-body-called-gzip": (page(LINK, "Content-Encoding: gzip"), "decode-error"),
     "cut-gzip": (page(gzip.compress(LINK + b"x" * 100_000, 0)[:-1000], "Content-Encoding: gzip"), "decode-error"),
     "unknown-encoding": (page(LINK, "Content-Encoding: rot13"), "decode-error"),
-    "gzip-bomb": (
-        page(gzip.compress(LINK + b" " * (64 * MIB), 1), "Content-Encoding: gzip"), "decoded-too-large"
-    ),
+    "gzip-bomb": (page(BOMB, "Content-Encoding: gzip"), "decoded-too-large"),
     "gzip-bomb-in-gzip": (
-        page(gzip.compress(gzip.compress(LINK + b" " * (64 * MIB), 1)), "Content-Encoding: gzip, gzip"),
+        page(gzip.compress(BOMB), "Content-Encoding: gzip, gzip"),
         "decoded-too-large",
     ),
     "megabyte-of-divs": (page(LINK + b"<div>" * (MIB // 5) + LINK), "deep-html"),
