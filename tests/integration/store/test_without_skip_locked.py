@@ -59,7 +59,7 @@ def test_who_knows_it_is_seen_from_the_version(version: str, knows: bool) -> Non
 
 
 def test_processes_claim_every_site_once_and_overlook_none(database: Database, mariadb_url: str) -> None:
-    number = 800
+    number = 1_600
     Seeds(database).add([NewSeed(f"http://s{n}.org/", f"s{n}.org") for n in range(number)])
     calls = [call for of_one in together(claim_all_without_skip_locked, 6, mariadb_url, 10, 1) for call in of_one]
     claimed = Counter(one for _, _, ids in calls for one in ids)

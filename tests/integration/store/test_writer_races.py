@@ -9,7 +9,7 @@ from tests.integration.store.crawling import add
 from tests.integration.store.racing import WRITERS, write_or_promote
 from tests.together import together
 
-_ROUNDS = 5
+_ROUNDS = 10
 _SHARED = 60
 
 
