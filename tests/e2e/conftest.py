@@ -111,7 +111,8 @@ def scrawl(forks: Forks) -> Scrawl:
     ) -> subprocess.CompletedProcess[str]:
         command = [SCRAWLER, *arguments]
         values = environment(**variables)
-        if all(name.startswith("SCRAWLER_") or name == "PYTHONPATH" for name in variables):
+        customized = Path(variables.get("PYTHONPATH", "").partition(os.pathsep)[0], "sitecustomize.py").exists()
+        if not customized and all(name.startswith("SCRAWLER_") or name == "PYTHONPATH" for name in variables):
             done = forks.run(command, folder, values, given, TIMEOUT)
         else:  # Python reads some of the others when it starts
             done = subprocess.run(
