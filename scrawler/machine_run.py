@@ -15,7 +15,7 @@ from scrawler.archive.archive import Archive, ClosedFile
 from scrawler.assembly.agents import AgentRun
 from scrawler.assembly.archives import make_archive
 from scrawler.assembly.earlier import Earlier
-from scrawler.assembly.exchange import Exchange, make_exchange, scheme_of
+from scrawler.assembly.exchange import Exchange, files_of_port, make_exchange, most_members, scheme_of
 from scrawler.assembly.machine import build_machine
 from scrawler.assembly.revisits import Keeper, make_revisits
 from scrawler.assembly.stores import Stores
@@ -88,13 +88,13 @@ def _closed_by_day(archive: Archive) -> Sequence[ClosedFile]:
 
 
 def _files_of(settings: Settings) -> int:
-    """Return how many files and sockets a machine needs: of its threads, those of their seeds, and a few for all.
+    """Return how many files and sockets a machine needs: of its threads, their seeds, its port, and a few for all.
 
     A thread has as many connections in use as its seeds may have, and keeps as many that are idle. What its seeds have
     that wait without a place, or are opened beyond the places, is not counted here: see `most_waiting`.
     """
     connections = 2 * settings.seeds_per_thread * settings.per_site
-    return settings.threads * (connections + _FILES_OF_A_THREAD) + _FILES_SHARED
+    return settings.threads * (connections + _FILES_OF_A_THREAD) + _FILES_SHARED + files_of_port(settings)
 
 
 def have_files(settings: Settings, say: Callable[[str], None] = lambda line: None) -> None:
@@ -125,7 +125,10 @@ def most_waiting(settings: Settings) -> int:
     Each may have a connection that hangs.
     """
     limit = file_limit()
-    return MOST_WAITING if limit is None else max(0, min(MOST_WAITING, limit - _files_of(settings) - _FILES_TO_SPARE))
+    if limit is None:
+        return MOST_WAITING
+    members = files_of_port(settings, most_members()) - files_of_port(settings)
+    return max(0, min(MOST_WAITING, limit - _files_of(settings) - members - _FILES_TO_SPARE))
 
 
 @dataclass(frozen=True, slots=True)

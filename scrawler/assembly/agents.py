@@ -11,6 +11,7 @@ from scrawler.agents.members import Member, MembersFile
 from scrawler.agents.partition import AgentPartition
 from scrawler.agents.standing import Standing
 from scrawler.agents.views import View
+from scrawler.assembly.exchange import most_members
 from scrawler.core.machine.machine import Machine
 from scrawler.errors import SettingsError
 from scrawler.exchange.communicator import Communicator
@@ -88,18 +89,21 @@ def communicator_of(
     listen: str, name: str, settings: Settings, address_of: Callable[[str], str | None], say: Callable[[str], None]
 ) -> Communicator:
     """Make what carries messages of `name`, which listens at `[HOST:]PORT`. Raises SettingsError."""
-    try:
-        from scrawler.exchange.tcp import TcpCommunicator
-    except ImportError as error:
-        raise SettingsError("agents speak by ZeroMQ: pip install 'seed-scrawler[exchange]'") from error
+    from scrawler.exchange.tcp import TcpCommunicator  # few machines are agents
+
     door = Door(settings.name, name, read_secret(settings), settings.max_url_length, say)
-    return TcpCommunicator(listen, address_of, door)
+    return TcpCommunicator(listen, address_of, door, members=most_members())
 
 
 def listening_at(address: str) -> str:
-    """Return where to listen for an agent to be reached at an address: on loopback, or on all that this host has."""
+    """Return where to listen for an agent to be reached at an address: there, or at all addresses that this host has.
+
+    The latter where the address is a name, which may be another one's here, or that of a router before this host.
+    """
+    from scrawler.exchange.sockets import is_here  # few machines are agents
+
     host, _, port = address.removeprefix("tcp://").rpartition(":")
-    return f"{host}:{port}" if host in ("localhost", "[::1]") or host.startswith("127.") else port
+    return f"{host if is_here(host) else '*'}:{port}"
 
 
 class AgentRun:

@@ -11,9 +11,10 @@ from scrawler.core.machine.ending import Ending
 from scrawler.core.machine.permission import Permission
 from scrawler.core.machine.receiver import UrlReceiver
 from scrawler.errors import SettingsError
-from scrawler.exchange.communicator import Communicator
+from scrawler.exchange.communicator import MOST_MEMBERS, MOST_STRANGERS, Communicator
 from scrawler.exchange.door import Door
 from scrawler.exchange.sender import SEND_AGAIN, UrlSender
+from scrawler.fetch.descriptors import file_limit
 from scrawler.model.exchange import Mode
 from scrawler.regular import read_regular
 from scrawler.settings import Settings
@@ -23,7 +24,10 @@ from scrawler.store.engine import Database
 from scrawler.store.outboxes import MachineOutbox
 from scrawler.tuples.classes import dataclass
 
-_NEEDED = {"tcp": "zmq", "amqp": "kombu", "amqps": "kombu", "redis": "redis", "rediss": "redis"}
+_NEEDED = {"amqp": "kombu", "amqps": "kombu", "redis": "redis", "rediss": "redis"}
+_FILES_OF_LOOP = 8  # with the socket that listens
+_FEWEST_MEMBERS = 16
+_SHARE_OF_FILES = 16  # members have a sixteenth of the files of a process, twice: some send, and some are sent to
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,23 @@ def scheme_of(settings: Settings) -> str:
     return settings.communicator.get_secret_value().partition("://")[0].removesuffix("db")
 
 
+def most_members() -> int:
+    """Return from how many members a port may have connections, and to how many; each is a file of this process."""
+    limit = file_limit()
+    if limit is None:
+        return MOST_MEMBERS
+    return max(_FEWEST_MEMBERS, min(MOST_MEMBERS, limit // _SHARE_OF_FILES))
+
+
+def files_of_port(settings: Settings, members: int = _FEWEST_MEMBERS) -> int:
+    """Return how many files the port takes at which others send to this machine: with so many members, few at least.
+
+    So whatever strangers do there, it takes none from the hosts that are crawled.
+    """
+    has_port = settings.agents is not None or scheme_of(settings) == "tcp"
+    return _FILES_OF_LOOP + MOST_STRANGERS + 2 * members if has_port else 0
+
+
 def check_exchange(settings: Settings) -> None:
     """Look whether there is all that the communicator needs. Raises SettingsError."""
     if settings.agents is not None and settings.communicator is not None:
@@ -98,7 +119,7 @@ def check_exchange(settings: Settings) -> None:
     scheme = scheme_of(settings)
     if not scheme:
         return
-    if importlib.util.find_spec(_NEEDED[scheme]) is None:
+    if scheme in _NEEDED and importlib.util.find_spec(_NEEDED[scheme]) is None:
         raise SettingsError(f"communicator {scheme} needs an extra: pip install 'seed-scrawler[exchange]'")
     shared_secret(settings)
 
@@ -140,7 +161,7 @@ def make_exchange(
         from scrawler.exchange.tcp import TcpCommunicator
 
         listen = url.removeprefix("tcp://")
-        made: Communicator = TcpCommunicator(listen, outbox.address_of, door, settings.machines)
+        made: Communicator = TcpCommunicator(listen, outbox.address_of, door, settings.machines, most_members())
     else:
         from scrawler.exchange.broker import BrokerCommunicator
 

@@ -44,7 +44,9 @@ def status(settings: Settings, databases: tuple[str, ...], wait: float, written:
         raise SettingsError("which agents? Say --agents FILE")
     members = MembersFile(settings.agents)
     name = guest_name()
-    with closing(communicator_of("0", name, settings, members.address_of, lambda line: None)) as communicator:
+    is_near = all(one.address.startswith("tcp://127.") for one in members.members.values())
+    listen = "127.0.0.1:0" if is_near else "*:0"  # agents answer a guest by a connection of theirs
+    with closing(communicator_of(listen, name, settings, members.address_of, lambda line: None)) as communicator:
         told = ask_all(communicator, members.members, wait, reached_from)
     silent = dict(_of_database(settings, url) for url in databases)
     rows = [_row(one, told.get(one), silent.get(one)) for one in members.members]

@@ -40,6 +40,8 @@ MAX_ITEMS = 10_000  # URLs of a batch; a sender makes several batches of more
 MAX_NAME = 255  # characters of a member's name
 MAX_TOPIC = 64  # characters of a note's topic
 MAX_NOTE = 1 << 16  # bytes of a note, as JSON
+MOST_MEMBERS = 1_000  # from whom a port has connections at a time, and to whom
+MOST_STRANGERS = 64  # connections of a port whose other ends have not proved yet who they are
 
 NoteBody: TypeAlias = Mapping[str, str | int | float]
 

@@ -1,30 +1,47 @@
-"""`tcp://[HOST:]PORT`: machines send to each other directly, by ZeroMQ (paper 000: SERVER_PORT, a listening thread).
+"""`tcp://[HOST:]PORT`: machines send to each other directly (paper 000: SERVER_PORT, a listening thread).
 
-Each member listens at one port (a PULL socket), and has a PUSH socket to each that it sends to; answers go the same
-way. Connections are made, and made again, in the background. A queue that is full refuses, and what is longer than a
-message may be costs its connection.
+Each member listens at one port, and calls each to whom it sends; answers go the same way, by a connection of the other
+one. Both ends prove that they know the secret before anything else is said. Connections are made, and made again, in
+the background: all of them by the loop of one thread. A queue that is full refuses. What was being written when a
+connection broke is written again; what the system had taken before may be lost.
 """
 
 from __future__ import annotations
 
-import os
+import asyncio
+import secrets
 import socket
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from typing import Any
 
-import zmq
-
-from scrawler.errors import SettingsError
-from scrawler.exchange.communicator import MAX_MESSAGE, Arrival, Batch, Delivery, NoteBody
+from scrawler.exchange.communicator import MOST_MEMBERS, Arrival, Batch, Delivery, NoteBody
 from scrawler.exchange.door import Door
+from scrawler.exchange.handshake import NAME_LENGTH, Stranger, introduce
+from scrawler.exchange.inbound import Inbound
+from scrawler.exchange.port import PROVE, Port, framed
+from scrawler.exchange.sockets import Caller, listen_at, split_address
+from scrawler.threads import start
 
-_QUEUED = 32  # messages to a member, and from all: each may have MAX_MESSAGE bytes
-_PEERS = 1_000  # members to whom a connection is kept
-_LINGER = 500  # milliseconds for what is queued at the end
-_ANYWHERE = ("", "*", "0.0.0.0", "::")
+_QUEUED = 32  # messages to a member: each may have MAX_MESSAGE bytes
+_LINGER = 0.5  # seconds for what is queued at the end
+_LOOK = 0.01  # seconds between two looks whether that is over
+_SOON, _LATE = 0.1, 5.0  # seconds until a connection is made again: at first, and at last
+
+
+class _Peer:
+    """A member to whom something is sent."""
+
+    def __init__(self, address: str, host: str, port: int) -> None:
+        self.address = address
+        self.host = host
+        self.port = port
+        self.queue: deque[bytes] = deque()
+        self.news = asyncio.Event()  # there may be something in the queue
+        self.task: asyncio.Task[None] | None = None
 
 
 class TcpCommunicator:
@@ -36,60 +53,42 @@ class TcpCommunicator:
         address_of: Callable[[str], str | None],
         door: Door,
         ports: int = 1,
+        members: int = MOST_MEMBERS,
     ) -> None:
         """Listen at `[HOST:]PORT`, or at the first of `ports` from there that is free; port 0: any.
 
-        `address_of` says where a member listens, None: nobody knows. It is asked under a lock, and must not wait.
+        Without a host that is loopback. `address_of` says where a member listens, None: nobody knows. It is asked under
+        a lock, and must not wait. So many `members` at most are connected, those from which and to which was sent last.
         Raises SettingsError where that cannot be.
         """
         self.name = door.name
         self._address_of = address_of
         self._door = door
+        self._most_peers = members
+        self._own = secrets.token_bytes(NAME_LENGTH)
+        self._caller = Caller()
         self._lock = threading.Lock()
         self._closed = False
-        self._peers: OrderedDict[str, tuple[str, zmq.Socket[bytes]]] = OrderedDict()
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._wake_pipe = os.pipe()
+        self._peers: OrderedDict[str, _Peer] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failed: BaseException | None = None
+        self._ending = asyncio.Event()
+        listener, self.address = listen_at(listen, ports)
         try:
-            for end in self._wake_pipe:
-                os.set_blocking(end, False)
-            self._inbound = self._socket(zmq.PULL)
-            self.address = self._bind(listen, ports)
-            self._poller = zmq.Poller()
-            self._poller.register(self._inbound, zmq.POLLIN)
-            self._poller.register(self._wake_pipe[0], zmq.POLLIN)
+            self._loop = asyncio.new_event_loop()
+            try:
+                self._inbound = Inbound(self._loop)
+                self._port = Port(listener, door, self._own, self._inbound, members, self._begin)
+                self._thread = threading.Thread(target=self._run, args=(listener,), name="tcp")
+                start(self._thread)
+            except BaseException:
+                self._loop.close()
+                raise
         except BaseException:
-            self._release()
+            listener.close()
             raise
 
-    def _socket(self, kind: int) -> zmq.Socket[bytes]:
-        made: zmq.Socket[bytes] = self._context.socket(kind)
-        made.setsockopt(zmq.LINGER, _LINGER)
-        made.setsockopt(zmq.SNDHWM, _QUEUED)
-        made.setsockopt(zmq.RCVHWM, _QUEUED)
-        made.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE)
-        made.setsockopt(zmq.IPV6, 1)
-        made.setsockopt(zmq.RECONNECT_IVL, 100)
-        made.setsockopt(zmq.RECONNECT_IVL_MAX, 5_000)
-        made.setsockopt(zmq.HEARTBEAT_IVL, 5_000)
-        made.setsockopt(zmq.HEARTBEAT_TIMEOUT, 20_000)
-        return made
-
-    def _bind(self, listen: str, ports: int) -> str:
-        host, port = split_address(listen)
-        last = port + ports if port else 1
-        for one in range(port, last):
-            try:
-                self._inbound.bind(f"tcp://{_bracketed(host) if host not in _ANYWHERE else '*'}:{one or '*'}")
-            except zmq.ZMQError as error:
-                if error.errno == zmq.EADDRINUSE and one + 1 < last:
-                    continue
-                raise SettingsError(f"cannot listen at {listen}: {error.strerror}") from error
-            break
-        bound = self._inbound.getsockopt(zmq.LAST_ENDPOINT)
-        assert isinstance(bound, bytes)
-        number = bound.rstrip(b"\0").rpartition(b":")[2].decode()
-        return f"tcp://{_bracketed(host if host not in _ANYWHERE else socket.gethostname())}:{number}"
+    # -- of all threads ------------------------------------------------------------------------------------
 
     def send(self, batch: Batch, to: str) -> bool:
         """Send a batch; False if that cannot be now."""
@@ -107,97 +106,148 @@ class TcpCommunicator:
         if data is None:
             return False
         with self._lock:
-            out = None if self._closed else self._peer(to)
-            if out is None:
+            peer = None if self._closed else self._peer(to)
+            if peer is None or len(peer.queue) >= _QUEUED:
                 return False
-            try:
-                out.send(data, zmq.DONTWAIT)
-            except zmq.ZMQError:
-                return False
+            peer.queue.append(data)
+            self._loop.call_soon_threadsafe(peer.news.set)
             return True
 
-    def _peer(self, to: str) -> zmq.Socket[bytes] | None:
-        """Return the socket to a member; a new one where it listens elsewhere by now."""
+    def _peer(self, to: str) -> _Peer | None:
+        """Return a member to send to; a new one where it listens elsewhere by now."""
         address = self._address_of(to)
         known = self._peers.get(to)
-        if known is not None and known[0] == address:
+        if known is not None and known.address == address:
             self._peers.move_to_end(to)
-            return known[1]
+            return known
         if known is not None:
-            self._peers.pop(to)[1].close(0)
-        if address is None or not address.startswith("tcp://"):  # a guest says itself where it listens
+            self._leave(self._peers.pop(to))
+        made = _peer_at(address)
+        if made is None:
             return None
-        try:
-            made = self._socket(zmq.PUSH)
-        except zmq.ZMQError:  # there is no room for another one now
-            return None
-        try:
-            made.connect(address)
-        except zmq.ZMQError:  # no address of ours
-            made.close(0)
-            return None
-        self._peers[to] = address, made
-        if len(self._peers) > _PEERS:
-            self._peers.popitem(last=False)[1][1].close()
+        self._peers[to] = made
+        self._loop.call_soon_threadsafe(self._meet, made)
+        if len(self._peers) > self._most_peers:
+            self._leave(self._peers.popitem(last=False)[1])
         return made
+
+    def _leave(self, peer: _Peer) -> None:
+        self._loop.call_soon_threadsafe(lambda: peer.task is not None and peer.task.cancel())
 
     def receive(self, timeout: float) -> Arrival | None:
         """Return the next message that is genuine; None after `timeout` seconds, or when somebody wakes it."""
         until = time.monotonic() + timeout
-        while not self._closed:
-            left = max(0.0, until - time.monotonic())
-            ready = dict(self._poller.poll(int(left * 1000)))
-            if self._wake_pipe[0] in ready:
-                with suppress(BlockingIOError):
-                    os.read(self._wake_pipe[0], 4096)
-                return None
-            if not ready:
-                return None
-            with suppress(zmq.Again):
-                found = self._door.let_in(self._inbound.recv(zmq.DONTWAIT))
-                if found is not None:
-                    return found
+        while (data := self._inbound.get(until)) is not None:
+            found = self._door.let_in(data)
+            if found is not None:
+                return found
             if time.monotonic() >= until:
-                return None
+                break
         return None
 
     def wake(self) -> None:
         """Let `receive` return."""
-        with self._lock, suppress(BlockingIOError):
-            if not self._closed:
-                os.write(self._wake_pipe[1], b"!")
+        self._inbound.wake()
 
     def dropped(self) -> Mapping[str, int]:
         """Return how many messages were not let in, by the reason."""
         return self._door.dropped()
 
     def close(self) -> None:
-        """Let go of all sockets, once nobody receives any more."""
+        """Let go of all sockets, and of the thread; what is queued has a moment still. Nobody waits any more."""
         with self._lock:
-            if self._closed:
-                return
             self._closed = True
-        self._release()
+        self._inbound.close()
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._ending.set)
+        self._thread.join()
 
-    def _release(self) -> None:
-        for _, out in self._peers.values():
-            out.close()
-        if hasattr(self, "_inbound"):
-            self._inbound.close(0)
-        self._context.term()
-        for end in self._wake_pipe:
-            os.close(end)
+    # -- of the loop ---------------------------------------------------------------------------------------
+
+    def _run(self, listener: socket.socket) -> None:
+        try:
+            with listener:
+                self._loop.run_until_complete(self._serve())
+        except BaseException as error:
+            self._failed = error
+        with self._lock:
+            self._closed = True
+        if self._failed is not None:
+            self._inbound.fail(self._failed)
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        accepting = self._begin(self._port.accept())
+        await self._ending.wait()
+        accepting.cancel()
+        with self._lock:
+            self._closed = True
+            peers = list(self._peers.values())
+        until = time.monotonic() + _LINGER
+        while self._failed is None and any(peer.queue for peer in peers) and time.monotonic() < until:
+            await asyncio.sleep(_LOOK)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+        return task
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        """Note the end of a task; one that fails, which none should, is the end of all."""
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._failed = self._failed or task.exception()
+            self._ending.set()
+
+    def _meet(self, peer: _Peer) -> None:
+        peer.task = self._begin(self._carry(peer))
+
+    async def _carry(self, peer: _Peer) -> None:
+        """Send what there is to a member, by one connection after another."""
+        pause = _SOON
+        while True:
+            await peer.news.wait()
+            try:
+                with await self._caller.call(peer.host, peer.port) as sock:
+                    async with asyncio.timeout(PROVE):
+                        await introduce(sock, self._door, self._own)
+                    pause = _SOON
+                    await self._write(sock, peer)
+            except Stranger as reason:
+                self._door.drop(str(reason))
+            except OSError:  # nobody is there, or no more
+                pass
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LATE)
+
+    async def _write(self, sock: socket.socket, peer: _Peer) -> None:
+        """Write what is queued, and is going to be, until the other end is gone. Raises OSError then."""
+        while True:
+            await peer.news.wait()
+            while peer.queue:
+                _check_open(sock)
+                await self._loop.sock_sendall(sock, framed(peer.queue[0]))
+                peer.queue.popleft()
+            peer.news.clear()
 
 
-def split_address(listen: str) -> tuple[str, int]:
-    """Return host and port of `[HOST:]PORT`. Raises ValueError."""
-    host, _, port = listen.rpartition(":")
-    if not (port.isascii() and port.isdigit() and int(port) <= 65_535):
-        raise ValueError("no port")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    return host, int(port)
+def _check_open(sock: socket.socket) -> None:
+    """Look whether the other end, which says nothing more, has ended the connection. Raises OSError."""
+    with suppress(BlockingIOError):
+        sock.recv(1)
+        raise ConnectionResetError("the connection has ended")
 
 
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
+def _peer_at(address: str | None) -> _Peer | None:
+    """Return a member that listens there; None where nobody can: a guest says itself where it listens."""
+    if address is None or not address.startswith("tcp://"):
+        return None
+    try:
+        host, port = split_address(address.removeprefix("tcp://"))
+    except ValueError:
+        return None
+    return _Peer(address, host, port) if host and port else None

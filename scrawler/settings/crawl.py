@@ -402,7 +402,8 @@ class CrawlSettings(BaseModel):
     communicator: CommunicatorUrl = Field(
         None,
         description="With mode exchange: what carries URLs to the machines that own their sites: the database (db; none"
-        " is the same), machines directly, each listening at an address of its own, or a broker.",
+        " is the same), machines directly, each listening at an address of its own (at 127.0.0.1 without HOST, at"
+        " all with *), or a broker.",
     )
     exchange_secret: SharedSecret = Field(
         None, description="Secret that all machines share, by which they sign what they send each other."

@@ -2,40 +2,57 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
+import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from random import Random
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-import zmq
 from sqlalchemy import select, update
 
+from scrawler.exchange.handshake import GREETING, HELLO, exactly
+from scrawler.exchange.port import framed
+from scrawler.exchange.sockets import Caller, listen_at, split_address
 from scrawler.store.engine import open_database
 from scrawler.store.tables import machine
 
-_LOOK = 20  # milliseconds
-_LINGER = 0
+_LOOK = 0.02  # seconds
+_ANSWER = 32  # bytes of the proof with which a handshake ends
+_HEAD = 4  # bytes of a message's length
 _TWICE, _LATE = 0.3, 0.5  # shares of messages
 
 
+class Link:
+    """The way from one who sends to the member; it outlives the sender's connection, for there may be more to say."""
+
+    def __init__(self, target: socket.socket) -> None:
+        self.target = target
+        self.queue: asyncio.Queue[bytes] = asyncio.Queue()
+        self.over = False
+
+    async def write(self) -> None:
+        """Write to the member what is handed on."""
+        while True:
+            await asyncio.get_running_loop().sock_sendall(self.target, framed(await self.queue.get()))
+
+
 class Network:
-    """Stands in front of a member's address (`tcp://host:port`); others send to `address`. A context manager."""
+    """Stands in front of a member's address (`tcp://host:port`); others send to `address`. A context manager.
+
+    A handshake passes through, for the network does not know the secret; then it has messages.
+    """
 
     def __init__(self, target: str) -> None:
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._in = self._context.socket(zmq.PULL)
-        self._in.setsockopt(zmq.LINGER, _LINGER)
-        self.address = f"tcp://127.0.0.1:{self._in.bind_to_random_port('tcp://127.0.0.1')}"
-        self._out = self._context.socket(zmq.PUSH)
-        self._out.setsockopt(zmq.LINGER, _LINGER)
-        self._out.connect(target)
+        self._target = split_address(target.removeprefix("tcp://"))
+        self._listener, self.address = listen_at("127.0.0.1:0", 1)
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="network")
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="network")
         self.came = self.dropped = 0  # messages
 
     def __enter__(self) -> Self:
@@ -47,29 +64,63 @@ class Network:
     ) -> None:
         self._closing.set()
         self._thread.join()
-        self._in.close()
-        self._out.close()
-        self._context.term()
 
-    def _run(self) -> None:
-        while not self._closing.is_set():
-            if self._in.poll(_LOOK):
-                message = self._in.recv()
-                self._take(message)
-                self.came += 1
+    async def _run(self) -> None:
+        with self._listener:
+            links: set[asyncio.Task[None]] = set()
+            accepting = asyncio.create_task(self._accept(links))
+            while not self._closing.is_set():
+                self._go_on()
+                await asyncio.sleep(_LOOK)
+            for task in (accepting, *links):
+                task.cancel()
+            await asyncio.gather(accepting, *links, return_exceptions=True)
+
+    async def _accept(self, links: set[asyncio.Task[None]]) -> None:
+        while True:
+            caller, _ = await asyncio.get_running_loop().sock_accept(self._listener)
+            links.add(asyncio.create_task(self._carry(caller)))
+
+    async def _carry(self, caller: socket.socket) -> None:
+        with caller, suppress(OSError), await Caller().call(*self._target) as target:
+            await self._shake_hands(caller, target)
+            await self._link(caller, target)
+
+    async def _shake_hands(self, caller: socket.socket, target: socket.socket) -> None:
+        for one, other, length in ((target, caller, GREETING), (caller, target, HELLO), (target, caller, _ANSWER)):
+            await asyncio.get_running_loop().sock_sendall(other, await exactly(one, length))
+
+    async def _link(self, caller: socket.socket, target: socket.socket) -> None:
+        """Hand messages on until the member is gone."""
+        link = Link(target)
+        reading = asyncio.create_task(self._read(caller, link))
+        ends = asyncio.create_task(exactly(target, 1)), asyncio.create_task(link.write())
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            link.over = True
+            for task in (reading, *ends):
+                task.cancel()
+            await asyncio.gather(reading, *ends, return_exceptions=True)
+
+    async def _read(self, caller: socket.socket, link: Link) -> None:
+        while True:
+            message = await exactly(caller, int.from_bytes(await exactly(caller, _HEAD)))
+            self._take(link, message)
+            self.came += 1
             self._go_on()
 
-    def _take(self, message: bytes) -> None:
+    def _take(self, link: Link, message: bytes) -> None:
         raise NotImplementedError
 
     def _go_on(self) -> None:
         raise NotImplementedError
 
-    def _hand_on(self, message: bytes) -> None:
-        try:
-            self._out.send(message, zmq.DONTWAIT)
-        except zmq.Again:  # nobody listens there: it is lost, as on the way
+    def _hand_on(self, link: Link, message: bytes) -> None:
+        if link.over:  # nobody listens there: it is lost, as on the way
             self.dropped += 1
+        else:
+            link.queue.put_nowait(message)
 
 
 class MessyNetwork(Network):
@@ -80,26 +131,26 @@ class MessyNetwork(Network):
         super().__init__(target)
         self._chance = Random(seed)
         self._longest, self._lost = longest, lost
-        self._waiting: list[tuple[float, int, bytes]] = []  # (when, number, message)
+        self._waiting: list[tuple[float, int, int, Link, bytes]] = []  # (when, number, copy, link, message)
         self._newest = 0
         self.twice = self.overtaken = 0  # messages
 
-    def _take(self, message: bytes) -> None:
+    def _take(self, link: Link, message: bytes) -> None:
         if self._chance.random() < self._lost:
             self.dropped += 1
             return
         copies = 2 if self._chance.random() < _TWICE else 1
         self.twice += copies - 1
-        for _ in range(copies):
+        for copy in range(copies):
             late = self._chance.uniform(0, self._longest) if self._chance.random() < _LATE else 0.0
-            heapq.heappush(self._waiting, (time.monotonic() + late, self.came, message))
+            heapq.heappush(self._waiting, (time.monotonic() + late, self.came, copy, link, message))
 
     def _go_on(self) -> None:
         while self._waiting and self._waiting[0][0] <= time.monotonic():
-            _, number, message = heapq.heappop(self._waiting)
+            _, number, _, link, message = heapq.heappop(self._waiting)
             self.overtaken += number < self._newest
             self._newest = max(self._newest, number)
-            self._hand_on(message)
+            self._hand_on(link, message)
 
 
 class GatedNetwork(Network):
@@ -107,7 +158,7 @@ class GatedNetwork(Network):
 
     def __init__(self, target: str) -> None:
         super().__init__(target)
-        self._kept: deque[bytes] = deque()
+        self._kept: deque[tuple[Link, bytes]] = deque()
         self._open = threading.Event()
         self._open.set()
 
@@ -124,12 +175,12 @@ class GatedNetwork(Network):
         """Hand on what was kept, and what comes from now on."""
         self._open.set()
 
-    def _take(self, message: bytes) -> None:
-        self._kept.append(message)
+    def _take(self, link: Link, message: bytes) -> None:
+        self._kept.append((link, message))
 
     def _go_on(self) -> None:
         while self._kept and self._open.is_set():
-            self._hand_on(self._kept.popleft())
+            self._hand_on(*self._kept.popleft())
 
 
 Made = TypeVar("Made", bound=Network)

@@ -135,7 +135,6 @@ def test_what_a_broker_loses_is_sent_again(sqlite_url: str, tmp_path: Path, name
 def test_messages_that_come_twice_late_and_in_another_order_change_nothing(
     sqlite_url: str, tmp_path: Path, kills: int
 ) -> None:
-    pytest.importorskip("zmq")
     more = ("--communicator=tcp://127.0.0.1:0", "--send-wait=0.2", "--send-list-max=3", _secret(tmp_path))
     networks = Networks(sqlite_url, MessyNetwork)
     with networks.watching():

@@ -191,7 +191,6 @@ def _kill_one(crawl: CrawlUnderTest, sites: TwoSites, networks: Networks[GatedNe
 def test_a_receiver_that_is_killed_between_delivery_and_checkpoint_costs_no_url(
     sites: TwoSites, sqlite_url: str, tmp_path: Path
 ) -> None:
-    pytest.importorskip("zmq")
     crawl = _exchanging(3, sqlite_url, tmp_path)
     networks = Networks(sqlite_url, lambda address, number: GatedNetwork(address))
     try:
@@ -228,7 +227,6 @@ def test_with_a_full_outbox_sites_rest_and_nothing_is_lost(
     sites: TwoSites, sqlite_url: str, tmp_path: Path, way: str
 ) -> None:
     """Each page leads to three full lists, none of which comes through."""
-    pytest.importorskip("zmq")
     crawl = _exchanging(2, sqlite_url, tmp_path, list_max=FEWEST // LISTS)
     networks = Networks(sqlite_url, lambda address, number: GatedNetwork(address))
     try:
@@ -260,7 +258,6 @@ def test_a_receiver_that_was_frozen_beyond_its_lease_comes_back(
     sites: TwoSites, sqlite_url: str, tmp_path: Path
 ) -> None:
     """The others take over its site, and what waited for it; what it still has when it wakes is refused."""
-    pytest.importorskip("zmq")
     crawl = _exchanging(3, sqlite_url, tmp_path)
     try:
         _begun(crawl, sites)

@@ -23,8 +23,6 @@ from scrawler.store.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.limits import FAR, HANGS
 
-pytest.importorskip("zmq")
-
 SECRET = "all agents know this one"
 SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 

@@ -21,6 +21,7 @@ from scrawler.agents.views import View
 from scrawler.assembly.agents import AgentRun
 from scrawler.exchange.communicator import Batch, Delivery, Item, Receipt
 from scrawler.exchange.door import Door
+from scrawler.exchange.tcp import TcpCommunicator
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.store.agents import Mail
@@ -29,10 +30,6 @@ from scrawler.store.machines import Machines
 from scrawler.urls.scope import site_key
 from tests.limits import FAR, HANGS
 from tests.torture.crawl import wait_for
-
-pytest.importorskip("zmq")
-
-from scrawler.exchange.tcp import TcpCommunicator
 
 SECRET = b"a secret that is long enough"
 TIMES = Times(beat=0.1, suspect=FAR / 2, dead=FAR)

@@ -20,13 +20,10 @@ from scrawler.errors import StoreBusyError
 from scrawler.exchange.communicator import Batch, Delivery, Item, Receipt
 from scrawler.exchange.door import Door
 from scrawler.exchange.sender import UrlSender
+from scrawler.exchange.tcp import TcpCommunicator
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
 from scrawler.store.outboxes import OutgoingUrl
-
-pytest.importorskip("zmq")
-
-from scrawler.exchange.tcp import TcpCommunicator
 
 PATIENCE = 60.0  # seconds
 AGAIN = 30.0  # seconds of the test's clock after which a batch is sent again

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -14,11 +16,13 @@ import pytest
 from scrawler.errors import SettingsError
 from scrawler.exchange.communicator import MAX_MESSAGE, Batch, Delivery, Item, Note, Receipt
 from scrawler.exchange.door import Door
-from scrawler.exchange.tcp import TcpCommunicator, split_address
+from scrawler.exchange.handshake import GREETING, HELLO, MAGIC
+from scrawler.exchange.inbound import MOST_HELD
+from scrawler.exchange.sockets import split_address
+from scrawler.exchange.tcp import TcpCommunicator
+from tests.integration.exchange.wire import SECRET, exactly, is_ended, proved, reset
+from tests.limits import HANGS
 
-pytest.importorskip("zmq")
-
-SECRET = b"a secret that is long enough"
 PATIENCE = 60.0  # seconds
 
 OTHER = """
@@ -38,6 +42,26 @@ while True:
     else:
         break
 communicator.close()
+"""
+
+HANGING = """
+import socket, threading
+from scrawler.exchange.door import Door
+from scrawler.exchange.tcp import TcpCommunicator
+asked = threading.Event()
+look_up = socket.getaddrinfo
+def hang(host, *more, **other):
+    if host != "hanging.example" or other.get("flags"):
+        return look_up(host, *more, **other)
+    asked.set()
+    threading.Event().wait()
+socket.getaddrinfo = hang
+door = Door("crawl", "a", b"a secret that is long enough")
+communicator = TcpCommunicator("0", {"b": "tcp://hanging.example:7400"}.get, door)
+told = communicator.tell("n", {}, "b")
+asked.wait()
+communicator.close()
+print(told, communicator.receive(1))
 """
 
 
@@ -121,20 +145,148 @@ def test_who_does_not_know_the_secret_is_not_heard(member: Callable[..., TcpComm
         assert b.receive(0.1) is None
     assert a.tell("n", {}, "b")
     assert isinstance(b.receive(PATIENCE), Note)
-    assert b.dropped()["forged"] == 1
+    assert set(b.dropped()) == {"forged"}
+    assert stranger.dropped() == a.dropped() == {}
 
 
-def test_what_is_larger_than_a_message_costs_its_connection_alone(member: Callable[..., TcpCommunicator]) -> None:
-    import zmq
+def test_a_listener_without_the_secret_is_sent_nothing(member: Callable[..., TcpCommunicator]) -> None:
+    """Somebody else has the port by now at which a member was."""
+    a = member("a")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        member.addresses["b"] = f"tcp://127.0.0.1:{other.getsockname()[1]}"  # type: ignore[attr-defined]
+        assert a.tell("n", {"secret": "word"}, "b")
+        connection, _ = other.accept()
+        with connection:
+            connection.sendall(MAGIC + bytes(GREETING - len(MAGIC)))
+            assert len(exactly(connection, HELLO)) == HELLO
+            connection.sendall(bytes(32))
+            assert exactly(connection, 1) == b""
+    while not a.dropped():
+        assert a.receive(0.1) is None
+    assert set(a.dropped()) == {"forged"}
 
+
+@pytest.mark.parametrize(
+    ("head", "reason"), [(MAX_MESSAGE + 1, "huge"), (0xFFFFFFFF, "huge"), (0x47455420, "huge"), (0, "damaged")]
+)
+def test_what_is_no_message_costs_its_connection_alone(
+    member: Callable[..., TcpCommunicator], head: int, reason: str
+) -> None:
     a, b = member("a"), member("b")
-    with zmq.Context() as context, context.socket(zmq.PUSH) as out:
-        out.setsockopt(zmq.LINGER, 0)
-        out.connect(b.address)
-        out.send(b"x" * (MAX_MESSAGE + 1))
-        assert a.tell("n", {}, "b")
-        assert isinstance(b.receive(PATIENCE), Note)
+    with proved(b.address) as other:
+        other.sendall(head.to_bytes(4) + b"x" * 1000)
+        assert is_ended(other)
+    assert a.tell("n", {}, "b")
+    assert isinstance(b.receive(PATIENCE), Note)
     assert b.receive(0) is None
+    assert b.dropped() == {reason: 1}
+
+
+def test_messages_that_come_in_pieces_are_put_together_and_half_of_one_is_nothing(
+    member: Callable[..., TcpCommunicator],
+) -> None:
+    b = member("b")
+    door = Door("crawl", "a", SECRET)
+    notes = [door.note("n", {"n": number, "long": "x" * 100 * number}, "b") for number in range(3)]
+    said = b"".join(len(note).to_bytes(4) + note for note in notes if note is not None)
+    with proved(b.address) as other:
+        other.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in said[:-1]:
+            other.sendall(bytes([byte]))
+        found = [b.receive(PATIENCE) for _ in range(2)]
+        assert [one.body["n"] for one in found if isinstance(one, Note)] == [0, 1]
+        reset(other)
+    assert b.receive(0.1) is None
+    assert b.dropped() == {}
+
+
+def test_nobody_reads_for_those_who_do_not_receive_and_nothing_is_lost_then(
+    member: Callable[..., TcpCommunicator],
+) -> None:
+    """More waits than a member holds: it is still with who sends, and refused there in the end."""
+    a, b = member("a"), member("b")
+    items = tuple(Item(n, "http://x/" + "y" * 1900) for n in range(500))
+    sent = 0
+    while (is_sent := a.send(Batch(sent + 1, items), "b")) or sent << 20 <= MOST_HELD:
+        sent += is_sent
+        assert sent < 400
+        if not is_sent:
+            time.sleep(0.01)
+    numbers = set()
+    while len(numbers) < sent:
+        found = b.receive(PATIENCE)
+        assert isinstance(found, Delivery)
+        numbers.add(found.batch.number)
+    assert b.dropped() == {}
+
+
+@pytest.mark.parametrize(("listen", "told"), [("0", "127.0.0.1"), ("*:0", ""), ("0.0.0.0:0", ""), ("[::]:0", "")])
+def test_where_a_member_listens(member: Callable[..., TcpCommunicator], listen: str, told: str) -> None:
+    """On loopback, unless it is told otherwise."""
+    one = member("a", listen=listen)
+    port = split_address(one.address.removeprefix("tcp://"))[1]
+    assert one.address == f"tcp://{told or socket.gethostname()}:{port}"
+    with socket.create_connection(("127.0.0.1", port), PATIENCE):
+        pass
+    outer = _outer_address()
+    if outer is None:
+        return
+    if not told:
+        socket.create_connection((outer, port), PATIENCE).close()
+        return
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((outer, port), PATIENCE)
+
+
+def _outer_address() -> str | None:
+    """The address by which this host is seen from others; None: it has no network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent
+        except OSError:
+            return None
+        return str(probe.getsockname()[0])
+
+
+def test_all_waits_end_with_the_end_and_nothing_is_left(member: Callable[..., TcpCommunicator]) -> None:
+    before = set(threading.enumerate())
+    files = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+    a, b = member("a"), member("b")
+    found: list[object] = []
+    waiting = threading.Thread(target=lambda: found.append(a.receive(3600)))
+    waiting.start()
+    assert b.tell("n", {}, "a")
+    waiting.join(PATIENCE)
+    waiting = threading.Thread(target=lambda: found.append(a.receive(3600)))
+    waiting.start()
+    member.addresses["gone"] = "tcp://192.0.2.1:9"  # type: ignore[attr-defined]
+    assert a.tell("n", {}, "gone")
+    began = time.monotonic()
+    a.close()
+    assert time.monotonic() - began < HANGS / 2
+    waiting.join(PATIENCE)
+    assert isinstance(found[0], Note)
+    assert found[1:] == [None]
+    assert a.receive(3600) is None
+    assert not a.tell("n", {}, "b")
+    a.close()
+    b.close()
+    assert set(threading.enumerate()) == before
+    if files:
+        assert len(os.listdir("/proc/self/fd")) == files
+
+
+def test_what_is_queued_is_sent_at_the_end(member: Callable[..., TcpCommunicator]) -> None:
+    a, b = member("a"), member("b")
+    for number in range(32):
+        assert a.tell("n", {"n": number}, "b")
+    a.close()
+    assert [one.body["n"] for _ in range(32) if isinstance(one := b.receive(PATIENCE), Note)] == [*range(32)]
+
+
+def test_a_name_that_is_looked_up_for_ever_keeps_neither_the_end_nor_the_process() -> None:
+    done = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=HANGS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True None\n", "")
 
 
 def test_a_wait_ends_when_somebody_wakes_it(member: Callable[..., TcpCommunicator]) -> None:
