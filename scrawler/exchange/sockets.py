@@ -15,7 +15,7 @@ from scrawler.threads import start
 
 _LOOPBACK = "127.0.0.1"  # where no host is named
 _EVERYWHERE = ("*", "0.0.0.0", "::")
-_BACKLOG = 128
+_BACKLOG = 512  # connections that the system takes before they are looked at
 _CONNECT = 5.0  # seconds for each address of a host
 _LOOK_UPS = 4  # threads that ask for names; one that hangs is left alone
 
