@@ -118,7 +118,7 @@ def _with(crawl: CrawlUnderTest, host: str) -> tuple[int, int]:
     return next(((number, pid) for number, pid in crawl.sql.rows(query) if pid in crawl.runs()), (0, 0))
 
 
-def _judge(crawl: CrawlUnderTest, sites: TwoSites) -> None:
+def judge(crawl: CrawlUnderTest, sites: TwoSites) -> None:
     """Hold the end of a crawl against what its sites have told."""
     rows = crawl.sql.rows("SELECT url, result FROM page")
     results = dict(rows)
@@ -201,7 +201,7 @@ def test_a_receiver_that_is_killed_between_delivery_and_checkpoint_costs_no_url(
             wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
     finally:
         crawl.stop()
-    _judge(crawl, sites)
+    judge(crawl, sites)
     times = asked(sites.server)
     assert all(times["/" + one.split("/", 3)[3]] > 1 for one in killed), "its heir has asked for it again"
 
@@ -249,7 +249,7 @@ def test_with_a_full_outbox_sites_rest_and_nothing_is_lost(
                 crawl.join()
                 networks.of[receiver].open()
             wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
-        _judge(crawl, sites)
+        judge(crawl, sites)
     finally:
         crawl.stop()
 
@@ -271,6 +271,6 @@ def test_a_receiver_that_was_frozen_beyond_its_lease_comes_back(
         wait_for(lambda: not crawl.sql.one("SELECT COUNT(*) FROM outbox"), TIMEOUT, "that nothing waits for it")
         os.kill(receiver, signal.SIGCONT)
         wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
-        _judge(crawl, sites)
+        judge(crawl, sites)
     finally:
         crawl.stop()

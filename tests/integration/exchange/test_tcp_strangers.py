@@ -8,18 +8,19 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
 from scrawler.exchange.communicator import MAX_MESSAGE, MOST_STRANGERS, Batch, Item, Note, Receipt
 from scrawler.exchange.door import Door
-from scrawler.exchange.handshake import GREETING, HELLO, MAGIC
+from scrawler.exchange.handshake import GREETING, HELLO
 from scrawler.exchange.inbound import MOST_HELD
 from scrawler.exchange.sockets import split_address
 from scrawler.exchange.tcp import TcpCommunicator
+from tests.integration.exchange.strangers import ATTACKS, crowd
 from tests.integration.exchange.wire import SECRET, dial, exactly, hello, is_ended, is_open, proved, reset
 from tests.limits import HANGS
 from tests.torture.crawl import wait_for
@@ -101,79 +102,14 @@ def pair() -> Iterator[Pair]:
         yield made
 
 
-@contextmanager
-def crowd(address: str, number: int = FLOOD) -> Iterator[list[socket.socket]]:
-    """Connect so often."""
-    with ExitStack() as stack:
-        yield [stack.enter_context(dial(address)) for _ in range(number)]
-
-
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
-
-
-def silent(address: str, one: socket.socket) -> None:
-    """Say nothing."""
-
-
-def half(address: str, one: socket.socket) -> None:
-    """Say half of what a member says."""
-    one.sendall(hello(exactly(one, GREETING))[: HELLO // 2])
-
-
-def much(address: str, one: socket.socket) -> None:
-    """Say more than anybody reads."""
-    one.setblocking(False)
-    one.send(b"x" * 1_000_000)
-
-
-def other_secret(address: str, one: socket.socket) -> None:
-    """Say what those say who have another secret, and more."""
-    one.sendall(hello(exactly(one, GREETING), b"another secret, as long") + b"\0\x0f\xff\xff" * 10_000)
-
-
-def other_version(address: str, one: socket.socket) -> None:
-    """Say what a member of another version says."""
-    one.sendall(MAGIC[:3] + b"9" + hello(exactly(one, GREETING))[4:])
-
-
-def zeromq(address: str, one: socket.socket) -> None:
-    """Say what members of versions before say."""
-    one.sendall(b"\xff" + b"\0" * 8 + b"\x7f\x03\0NULL" + b"\0" * 48)
-
-
-def web(address: str, one: socket.socket) -> None:
-    """Speak as a browser."""
-    one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" + b"x" * HELLO)
-
-
-def early_reset(address: str, one: socket.socket) -> None:
-    """Reset before anything was said."""
-    reset(one)
-
-
-def late_reset(address: str, one: socket.socket) -> None:
-    """Reset within what a member says."""
-    half(address, one)
-    reset(one)
-
-
-def last_reset(address: str, one: socket.socket) -> None:
-    """Reset when all was said."""
-    one.sendall(hello(exactly(one, GREETING)))
-    reset(one)
-
-
-ATTACKS: dict[Callable[[str, socket.socket], None], str] = {
-    silent: "", half: "", much: "forged", other_secret: "forged", other_version: "another-version", zeromq: "forged",
-    web: "forged", early_reset: "", late_reset: "", last_reset: "",
-}  # fmt: skip
 
 
 def test_crowds_of_strangers_take_no_memory_and_no_files_and_members_get_through(pair: Pair) -> None:
     before, files = pair.resident(), pair.files()
     told = set()
     for attack, reason in ATTACKS.items():
-        with crowd(pair.address) as strangers:
+        with crowd(pair.address, FLOOD) as strangers:
             for one in strangers:
                 try:
                     attack(pair.address, one)
@@ -194,7 +130,7 @@ def test_the_one_goes_that_has_waited_longest_of_those_from_where_most_come(pair
         place = split_address(pair.address.removeprefix("tcp://"))
         far = stack.enter_context(socket.create_connection(place, HANGS, source_address=("127.0.0.2", 0)))
         greeting = exactly(far, GREETING)
-        strangers = stack.enter_context(crowd(pair.address))
+        strangers = stack.enter_context(crowd(pair.address, FLOOD))
         assert all(is_ended(one) for one in strangers[:-MOST_STRANGERS])
         far.sendall(hello(greeting))
         assert len(exactly(far, 32)) == 32

@@ -15,9 +15,9 @@ from tests.limits import HANGS
 SECRET = b"a secret that is long enough"
 
 
-def dial(address: str) -> socket.socket:
+def dial(address: str, patience: float = HANGS) -> socket.socket:
     """Connect to a member."""
-    return socket.create_connection(split_address(address.removeprefix("tcp://")), HANGS)
+    return socket.create_connection(split_address(address.removeprefix("tcp://")), patience)
 
 
 def exactly(sock: socket.socket, length: int) -> bytes:
