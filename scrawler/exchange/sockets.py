@@ -67,7 +67,8 @@ def _listening(host: str, port: int) -> socket.socket:
         made = socket.create_server(("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True)
     else:
         found = socket.getaddrinfo("0.0.0.0" if host == "*" else host, port, type=socket.SOCK_STREAM)
-        made = socket.create_server(found[0][4][:2], family=found[0][0], backlog=_BACKLOG)
+        family, *_, place = min(found, key=lambda one: one[0] != socket.AF_INET)  # not each host has both
+        made = socket.create_server(place[:2], family=family, backlog=_BACKLOG)
     made.setblocking(False)
     return made
 
@@ -96,6 +97,19 @@ def tune(sock: socket.socket) -> None:
                 sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
+async def _connected(family: socket.AddressFamily, place: Any) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setblocking(False)
+        tune(made)
+        async with asyncio.timeout(_CONNECT):
+            await asyncio.get_running_loop().sock_connect(made, place)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
 class Caller:
     """Connects to others' addresses; used by one loop."""
 
@@ -106,19 +120,10 @@ class Caller:
         """Connect to a listener. Raises OSError."""
         refused: OSError = ConnectionRefusedError("no address")
         for family, place in await self._places(host, port):
-            made = socket.socket(family, socket.SOCK_STREAM)
             try:
-                made.setblocking(False)
-                tune(made)
-                async with asyncio.timeout(_CONNECT):
-                    await asyncio.get_running_loop().sock_connect(made, place)
-                return made
+                return await _connected(family, place)
             except OSError as error:
-                made.close()
                 refused = error
-            except BaseException:
-                made.close()
-                raise
         raise refused
 
     async def _places(self, host: str, port: int) -> list[Place]:

@@ -134,6 +134,17 @@ def test_a_member_that_comes_back_elsewhere_is_found(member: Callable[..., TcpCo
     assert found.body == {"n": 2}
 
 
+def test_a_member_is_found_by_its_name(member: Callable[..., TcpCommunicator]) -> None:
+    a, b = member("a"), member("b", listen="localhost:0")
+    assert b.address.startswith("tcp://localhost:")
+    assert a.tell("n", {"n": 1}, "b")
+    assert isinstance(b.receive(PATIENCE), Note)
+    member.addresses["c"] = "tcp://a..b:7400"  # type: ignore[attr-defined]
+    assert a.tell("n", {"n": 1}, "c"), "nobody has looked for it yet"
+    assert a.tell("n", {"n": 2}, "b")
+    assert isinstance(b.receive(PATIENCE), Note)
+
+
 def test_who_does_not_know_the_secret_is_not_heard(member: Callable[..., TcpCommunicator]) -> None:
     a, b = member("a"), member("b")
     stranger = member("stranger", secret=b"x" * 16)
