@@ -18,7 +18,7 @@ from scrawler.exchange.communicator import MAX_MESSAGE, MOST_STRANGERS
 from scrawler.exchange.door import Door
 from scrawler.exchange.handshake import Stranger, exactly, welcome
 from scrawler.exchange.inbound import Inbound
-from scrawler.exchange.sockets import tune
+from scrawler.exchange.sockets import forget_at_close, tune
 
 PROVE = 5.0  # seconds in which a stranger has to prove itself
 _WHOLE = 120.0  # seconds in which a message has to come, once it has begun
@@ -70,6 +70,7 @@ class Port:
             oldest = next(task for task, one in self._strangers.items() if one == crowd)
             del self._strangers[oldest]
             oldest.cancel()
+        forget_at_close(sock, True)
         task = self._begin(self._hear(sock))
         self._strangers[task] = host
 
@@ -95,6 +96,7 @@ class Port:
         self._let_in(name, task)
         try:
             with suppress(OSError):
+                forget_at_close(sock, False)
                 tune(sock)
                 await self._read(sock, name)
         finally:
