@@ -15,7 +15,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from scrawler.exchange.communicator import MOST_MEMBERS, Arrival, Batch, Delivery, NoteBody
@@ -73,20 +73,16 @@ class TcpCommunicator:
         self._tasks: set[asyncio.Task[None]] = set()
         self._failed: BaseException | None = None
         self._ending = asyncio.Event()
-        listener, self.address = listen_at(listen, ports)
-        try:
+        with ExitStack() as failing:
+            listener, self.address = listen_at(listen, ports)
+            failing.callback(listener.close)
             self._loop = asyncio.new_event_loop()
-            try:
-                self._inbound = Inbound(self._loop)
-                self._port = Port(listener, door, self._own, self._inbound, members, self._begin)
-                self._thread = threading.Thread(target=self._run, args=(listener,), name="tcp")
-                start(self._thread)
-            except BaseException:
-                self._loop.close()
-                raise
-        except BaseException:
-            listener.close()
-            raise
+            failing.callback(self._loop.close)
+            self._inbound = Inbound(self._loop)
+            self._port = Port(listener, door, self._own, self._inbound, members, self._begin)
+            self._thread = threading.Thread(target=self._run, args=(listener,), name="tcp")
+            start(self._thread)
+            failing.pop_all()
 
     # -- of all threads ------------------------------------------------------------------------------------
 

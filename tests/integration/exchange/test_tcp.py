@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 
@@ -20,7 +20,7 @@ from scrawler.exchange.handshake import GREETING, HELLO, MAGIC
 from scrawler.exchange.inbound import MOST_HELD
 from scrawler.exchange.sockets import split_address
 from scrawler.exchange.tcp import TcpCommunicator
-from tests.integration.exchange.wire import SECRET, exactly, is_ended, proved, reset
+from tests.integration.exchange.wire import SECRET, exactly, is_ended, is_open, proved, reset
 from tests.limits import HANGS
 
 PATIENCE = 60.0  # seconds
@@ -191,6 +191,19 @@ def test_what_is_no_message_costs_its_connection_alone(
     assert isinstance(b.receive(PATIENCE), Note)
     assert b.receive(0) is None
     assert b.dropped() == {reason: 1}
+
+
+def test_the_member_goes_that_has_said_nothing_for_longest() -> None:
+    door = Door("crawl", "a", SECRET)
+    with closing(TcpCommunicator("0", {}.get, Door("crawl", "b", SECRET), members=2)) as b, ExitStack() as stack:
+        first, second = (stack.enter_context(proved(b.address)) for _ in range(2))
+        note = door.note("n", {}, "b")
+        assert note is not None
+        first.sendall(len(note).to_bytes(4) + note)
+        assert isinstance(b.receive(PATIENCE), Note)
+        stack.enter_context(proved(b.address))
+        assert is_ended(second)
+        assert is_open(first)
 
 
 def test_messages_that_come_in_pieces_are_put_together_and_half_of_one_is_nothing(
