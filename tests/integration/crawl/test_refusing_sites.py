@@ -183,7 +183,9 @@ def test_a_site_that_is_wanted_elsewhere_goes_in_the_midst_of_a_row(crawl: Crawl
     assert is_going.is_set()
     crawl.check()
     seed = crawl.seed(server.url())
-    assert (seed.end_reason, seed.counts.pages, seed.counts.http_errors) == (EndReason.COMPLETED, len(PAGES), 0)
+    assert (seed.end_reason, len(crawl.pages())) == (EndReason.COMPLETED, len(PAGES))
+    # Where five refusals had come by then, the sixth comes alone behind it, as one of a page for members does.
+    assert seed.counts.http_errors <= 1
     walls = sum(row.length == len(WALL.partition(b"\r\n\r\n")[2]) for row in crawl.pages())
     assert walls <= 1, "the first one says nothing yet"
 
