@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrawler.core.collecting import places
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings.parts import PART_KINDS
 from scrawler.synthweb.process import SynthServer
@@ -17,6 +18,7 @@ from scrawler.synthweb.truth import party
 from tests.integration.crawl.hostile import page
 from tests.integration.crawl.rig import watch
 from tests.integration.fetch.servers import RawServer, Visit
+from tests.limits import HANGS
 
 if TYPE_CHECKING:
     from scrawler.core.machine.machine import Machine
@@ -29,12 +31,19 @@ def spread(counts: list[int]) -> int:
     return max(counts) - min(counts)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sites keep their places however long a busy machine takes for their first answers."""
+    for name in ("SOON", "_LATEST"):
+        monkeypatch.setattr(places, name, HANGS)
+
+
+@pytest.mark.usefixtures("patient")
 def test_seeds_are_dealt_in_turn(crawl: Crawl) -> None:
     with SynthServer(WebSpec(seed=5, sites=12, equal=True, mean_pages=12, page_bytes=500, latency_ms=10)) as server:
         crawl.add(server.web.seeds())
         watched = watch(crawl.settings(threads=4, seeds_per_thread=10))
-    # On a slow machine sites may wait for their first answers without places, and come back one after the other.
-    assert [3, 3, 3, 3] in watched.held
+    assert max(watched.held, key=sum) == [3, 3, 3, 3]
     assert watched.ended
 
 
@@ -65,6 +74,7 @@ def test_hosts_that_never_answer_end_their_seeds_and_keep_nobody_from_the_others
     assert {url for url, reason in ended.items() if reason is EndReason.DEAD} == dead
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("delay", [0, 0.02])
 def test_sites_move_until_collectors_are_level(crawl: Crawl, delay: float) -> None:
     """Collectors 0 and 2 get sites that end soon, 1 and 3 the largest ones."""
