@@ -113,8 +113,8 @@ class UrlCollector:
 
     @property
     def lets_in(self) -> bool:
-        """Whether there is a place here for the first site that waits for one."""
-        return self.places.has_place_for_first
+        """Whether there is a place here for the first site that waits for one, and somebody to give it."""
+        return not self._retired and self.places.has_place_for_first
 
     @property
     def sites(self) -> dict[int, SiteContext]:
