@@ -17,18 +17,20 @@ from scrawler.assembly.agents import check_agents
 from scrawler.assembly.exchange import check_exchange
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
 from scrawler.assembly.proxies import check_proxies
+from scrawler.assembly.referred import lost_references
 from scrawler.assembly.revisits import make_revisits
 from scrawler.assembly.topics import make_focus
 from scrawler.assembly.visit_shares import check_budget, weight_of
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError
+from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError, StoreError
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.records import LossState
 from scrawler.model.results import Result
+from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.files import open_input, read_as
@@ -161,7 +163,8 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
     Raises StoreError, ArchiveError; done again, it goes on from where it was.
     """
     with patiently_opened(settings, stop, say) as database:
-        taken = Upkeep(settings, database, _open_crawl(database, settings)[0], say).list_lost_again()
+        upkeep = Upkeep(settings, database, _open_crawl(database, settings)[0], say)
+        taken = upkeep.list_lost_again(_vain(settings, database, say))
     say(f"URLs to be fetched again because their records are gone: {taken.rows + taken.in_vain:,}")
     if taken.in_work:
         say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")
@@ -170,6 +173,15 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
     if taken.robots:
         what = "robots.txt files, or what pages in a browser asked for"
         say(f"{counted(taken.robots, 'more is', 'more are')} of {what}: asked for again when it is needed")
+
+
+def _vain(settings: Settings, database: Database, say: Callable[[str], None]) -> list[PageRow]:
+    """Return the pages whose payloads are gone from the archives of earlier crawls, as far as these can be read."""
+    try:
+        return list(lost_references(settings, database))
+    except (StoreError, SettingsError) as error:
+        say(f"it is not known whether what earlier crawls have archived is there: {error}")
+        return []
 
 
 def retry_seeds(

@@ -14,6 +14,7 @@ from typing import Any
 from scrawler.archive.archive import Archive, ClosedFile
 from scrawler.assembly.agents import AgentRun
 from scrawler.assembly.archives import make_archive
+from scrawler.assembly.copies import CrawlArchives
 from scrawler.assembly.earlier import Earlier
 from scrawler.assembly.exchange import Exchange, files_of_port, make_exchange, most_members, scheme_of
 from scrawler.assembly.machine import build_machine
@@ -175,6 +176,7 @@ class MachineRun:
         self._deaths = deaths
         self._say = say
         self._earlier = Earlier(earlier, settings, stop.is_set, say).of_site if earlier else None
+        self._copies = CrawlArchives((EarlierCrawl(prompt), *earlier), settings, say)
         self._machines = Machines(database)
         self._beats = Machines(prompt)
         with no_room():  # before there is a machine, which would have to sign off
@@ -331,7 +333,7 @@ class MachineRun:
                 self._settings, stores, archive, self._stop, self._change_settings,
                 self._launch.machines, self._filters, self._slots, self._deaths.look,
                 None if self._agent is None else self._agent.standing, exchange, self._shares.make_learning,
-                self._take_pushed(), self._earlier, most_waiting(self._settings),
+                self._take_pushed(), self._earlier, most_waiting(self._settings), self._copies,
             )  # fmt: skip
             failing.pop_all()
         return archive, stores, machine, resolver, exchange

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field
 from functools import partial
+from itertools import groupby
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 
 from scrawler.archive.proof import WarcFile, open_warc
@@ -19,6 +21,7 @@ from scrawler.core.records.records import WARC, Records, index_of, is_finished, 
 from scrawler.core.records.verifying import LOST, Accepted, FileVerifier, Finding, Problem
 from scrawler.errors import SettingsError, UnreadableError
 from scrawler.model.records import UNCOUNTED, Loss, LossKind
+from scrawler.model.rows import PageRow
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database
@@ -48,6 +51,7 @@ class Verified:
     accepted: int = 0  # rows without their record in files whose losses were accepted
     unknown: int = 0  # records without row, and bytes that are no record
     unreadable: int = 0  # files that cannot be read
+    vain: int = 0  # revisits that refer to records of earlier crawls which are gone or damaged
     uncopied: int = 0  # files of which there is no whole copy yet, where copies are verified
     lossy: dict[str, int] = field(default_factory=dict)  # file -> records gone and not accepted
 
@@ -272,10 +276,11 @@ class Upkeep:
             kind = LossKind.CUT
         self.losses.note(Loss(name, kind, lost, UNCOUNTED))
 
-    def list_lost_again(self) -> TakenBack:
+    def list_lost_again(self, vain: Iterable[PageRow] = ()) -> TakenBack:
         """List the URLs of records that are gone and not accepted, so that they are fetched again.
 
-        Their rows stay until they are. Raises ArchiveError, StoreError; done again, it goes on from where it was.
+        So are those of `vain`, pages whose records refer to what is gone of earlier crawls. Their rows stay until they
+        are. Raises ArchiveError, StoreError; done again, it goes on from where it was.
         """
         self.finder.look(say=self._say)
         known = self.losses.all()
@@ -295,6 +300,8 @@ class Upkeep:
             else:
                 self._mend(loss.warc_file)
                 self.losses.clear([loss.warc_file])
+        for name, pages in groupby(vain, key=attrgetter("warc_file")):
+            total = total.plus(rows.take_back(name, (one.warc_offset for one in pages)))
         for name in self.orphans.files():
             self._records_at(name).index_again([name])
         return total

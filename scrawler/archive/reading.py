@@ -28,6 +28,7 @@ _RECORD_ID = re.compile(rb"\r\nWARC-Record-ID: ([^\r\n]*)")
 _REFERS_TO_ID = re.compile(rb"\r\nWARC-Refers-To: ([^\r\n]*)")
 _HEAD_PACKED = 2048  # bytes of a packed record in which its heads stand as a rule
 _HEADS = 1 << 18  # bytes that the heads of a record may take, unpacked
+_BLOCK_LENGTH = re.compile(rb"\r\nContent-Length: (\d{1,18})(?:\r\n|\Z)")
 _RECORD_END = 4  # bytes behind the block of a record
 _REFERS_TO = re.compile(rb"\r\nWARC-Refers-To-Target-URI: ([^\r\n]*)")
 
@@ -98,6 +99,9 @@ def stored_answer(data: bytes, offset: int, limit: int) -> StoredAnswer:
     if not (found and record.is_answer):
         raise UnwholeRecordError("what stands there is no record of an answer")
     block = block[: len(block) - _RECORD_END]
+    said = _BLOCK_LENGTH.search(header)
+    if said is None or int(said[1]) != len(block):
+        raise UnwholeRecordError("what stands there is not as long as it says")
     end = _HEAD_END.search(block)
     at = end.end() if end else len(block)
     return StoredAnswer(record, raw, block[:at], block[at:], _referred(record, header))

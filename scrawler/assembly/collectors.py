@@ -30,6 +30,7 @@ from scrawler.core.durable.reads import StoreReads
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.machine.crew import Crew, look_again
 from scrawler.core.outage.standstill import Standstill
+from scrawler.core.party.earlier import Copies
 from scrawler.core.party.parties import Parties
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import EVERY_ROBOT
@@ -62,6 +63,7 @@ def collector_maker(
     ports: CollectorPorts,
     resolver: Resolver,
     waiting_room: WaitingRoom,
+    copies: Copies | None = None,
 ) -> Callable[[int], UrlCollector]:
     """Return a function that makes a collector, given its number; what all collectors share is made here."""
     token = product_token(settings)
@@ -69,7 +71,7 @@ def collector_maker(
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = maker("extractor", settings)
     policy = _link_policy(settings, token)
     extractor = XhtmlExtractor(make_extractor(policy), policy)
-    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
+    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token, copies)
     focus = make_focus(settings)
     reads_marks = (filters is not None and filters.want_marks) or (focus is not None and focus.orders)
     reader = AnswerReader(pipeline, rules, settings.outlinks, reads_marks, focus)

@@ -1,20 +1,17 @@
-"""What tells a machine what earlier crawls know of a site, and brings back what their archives hold (`dedup_from`)."""
+"""What tells a machine what earlier crawls know of a site (`dedup_from`)."""
 
 from __future__ import annotations
 
-import socket
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from http import HTTPStatus
 from pathlib import Path
 
-from scrawler.archive.members import open_file
-from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
+from scrawler.archive.reading import RecordReader, UnwholeRecordError
 from scrawler.archive.record import RevisitOf, sent_head
+from scrawler.assembly.copies import CrawlArchives
 from scrawler.assembly.revisits import original_of
 from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
-from scrawler.core.records.records import place_of, prefix_of
 from scrawler.errors import StoreError
 from scrawler.fetch.wire import parse_headers
 from scrawler.model.results import PageFlag, Result
@@ -25,7 +22,6 @@ from scrawler.settings import Settings
 from scrawler.store.earlier import EarlierCrawl, EarlierPage
 
 _Place = tuple[str, int]  # the file of a record, and where it begins
-_HEADS = 1 << 20  # bytes that the heads of a record may take beside its body
 
 
 class Earlier:
@@ -40,7 +36,7 @@ class Earlier:
     ) -> None:
         """Read from `crawls`, the newest first; `say` is told when one cannot be read: none is asked after that."""
         self._crawls = crawls
-        self._archives = EarlierArchives(crawls, settings)
+        self._archives = CrawlArchives(crawls, settings, say)
         self._most = settings.max_body
         self._stopping = stopping
         self._say = say
@@ -61,7 +57,7 @@ class Earlier:
             except StoreError as error:  # to wait for it again with each site would hold the crawl up
                 self._away = True
                 self._say(f"dedup_from cannot be read: what it has is fetched and archived anew in this run: {error}")
-        return EarlierSite(payloads, visits, self._archives.read)
+        return EarlierSite(payloads, visits, self._archives)
 
     def _read(self, key: str, payloads: EarlierPayloads, visits: EarlierVisits | None) -> None:
         to_payloads = to_visits = True
@@ -163,74 +159,6 @@ class Earlier:
             length=page.length,
             revisit=page.revisit,
         )
-
-
-class EarlierArchives:
-    """Reads the records of earlier crawls that lie on this host; used by many threads."""
-
-    def __init__(self, crawls: Sequence[EarlierCrawl], settings: Settings) -> None:
-        self._crawls = crawls
-        self._pages_dir = settings.pages_dir
-        self._most = settings.max_body
-        self._away = False
-        self._folders: dict[int, dict[str, Path]] = {}
-
-    def path(self, crawl: int, warc_file: str) -> Path:
-        """Return where a file of a crawl is: in the folder of this one, else where its machine wrote it."""
-        if crawl not in self._folders:
-            self._folders[crawl] = self._crawls[crawl].folders(socket.gethostname())
-        return place_of(warc_file, self._pages_dir, self._folders[crawl])
-
-    def present(self, crawl: int, pages: Sequence[EarlierPage]) -> list[EarlierPage]:
-        """Leave pages out whose records cannot be where they were written: a file is not there, or it is too short."""
-        ends = {name: self._end(crawl, name) for name in {one.warc_file for one in pages}}
-        return [one for one in pages if one.warc_offset + one.warc_length <= ends[one.warc_file]]
-
-    def _end(self, crawl: int, warc_file: str) -> int:
-        """Return how far a file reaches, as far as this host can say.
-
-        What lies on another host, or elsewhere alone (`archive_to`), nobody looks at.
-        """
-        path = self.path(crawl, warc_file)
-        try:
-            with open_file(path) as file:
-                return file.size
-        except FileNotFoundError:
-            written_here = (prefix_of(warc_file) or "") in self._folders.get(crawl, {})
-            return 0 if written_here and not self._crawls[crawl].is_copied() else sys.maxsize
-        except OSError:
-            return 0
-
-    def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
-        """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""
-        with closing(RecordReader()) as reader, suppress(UnwholeRecordError, OSError, StoreError):
-            own = self._stored(reader, visit.crawl, visit)
-            if own.record.says(url, visit.digest, visit.revisit):
-                return self._with_body(reader, own, visit) if visit.revisit else own
-        return None
-
-    def _with_body(self, reader: RecordReader, own: StoredAnswer, visit: EarlierVisit) -> StoredAnswer | None:
-        """Return an answer with the body that stands in the record to which its own refers."""
-        for crawl in range(visit.crawl, len(self._crawls)):
-            for page in self._originals(crawl, own.refers_to, visit.digest):
-                stored = self._stored(reader, crawl, page)
-                if stored.record.says(page.url, page.digest, page.revisit):
-                    return own._replace(body=stored.body)
-        return None
-
-    def _originals(self, crawl: int, url: str, digest: bytes) -> Sequence[EarlierPage]:
-        if self._away:
-            return ()
-        try:
-            return self._crawls[crawl].originals(url, digest)
-        except StoreError:
-            self._away = True  # to wait for it again with each page would hold the crawl up
-            return ()
-
-    def _stored(self, reader: RecordReader, crawl: int, page: EarlierVisit | EarlierPage) -> StoredAnswer:
-        largest = max(self._most, page.length) + _HEADS
-        path = self.path(crawl, page.warc_file)
-        return reader.answer(path, page.warc_offset, page.warc_length, largest)
 
 
 def _place(page: EarlierPage) -> _Place:

@@ -35,7 +35,7 @@ from scrawler.core.machine.listener import Arrivals, InboxListener
 from scrawler.core.machine.machine import Machine, MachineParts
 from scrawler.core.machine.permission import Permission
 from scrawler.core.outage.standstill import Standstill, StandstillPorts
-from scrawler.core.party.earlier import EarlierSite
+from scrawler.core.party.earlier import Copies, EarlierSite
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import HostRules
 from scrawler.fetch.proxies import EnvironmentProxies
@@ -68,6 +68,7 @@ def build_machine(
     take_pushed: Callable[[int], int] | None = None,
     earlier: Callable[[str, bool], EarlierSite] | None = None,
     most_waiting: int = 1_000,
+    copies: Copies | None = None,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
@@ -77,7 +78,7 @@ def build_machine(
     `exchange` carries URLs to other machines; None: the database alone does. `make_learning` makes what learns how
     often a site's pages change. `take_pushed` takes what servers and owners of sites have sent; None: nobody asks for
     it here. `earlier` tells what an earlier crawl has archived of a site; None: nobody asks for that. `most_waiting`
-    seeds may wait without a place while they are asked.
+    seeds may wait without a place while they are asked. `copies` reads what visits before have archived.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     resolver = Resolver(
@@ -106,6 +107,7 @@ def build_machine(
             take_pushed,
             earlier,
             most_waiting,
+            copies,
         )
         failing.pop_all()
     return machine, resolver
@@ -128,6 +130,7 @@ def _put_together(
     take_pushed: Callable[[int], int] | None,
     earlier: Callable[[str, bool], EarlierSite] | None,
     most_waiting: int,
+    copies: Copies | None,
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
@@ -225,7 +228,7 @@ def _put_together(
     )
     make_collector = collector_maker(
         settings, stores, archive, crew, sharing.budget, origins, checkpointer, standstill, rules, filters, slots,
-        collector_ports, resolver, WaitingRoom(most_waiting),
+        collector_ports, resolver, WaitingRoom(most_waiting), copies,
     )  # fmt: skip
     listener = InboxListener(
         stores.inboxes, crew.held_sites, checkpointer.read, look_again, inbox.let_go, ending.failed, turn, stopping,

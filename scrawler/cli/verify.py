@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import click
 
 from scrawler.api.bare import BareCrawl
+from scrawler.assembly.referred import lost_references
 from scrawler.cli.database import opened
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import ARCHIVE, with_settings
 from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import print_rows
-from scrawler.core.records.verifying import Finding
-from scrawler.errors import RecordsLostError
+from scrawler.core.records.verifying import Finding, Problem
+from scrawler.errors import RecordsLostError, SettingsError, StoreError
 from scrawler.model.records import LossState
 from scrawler.settings import Settings
+from scrawler.store.engine import Database
 from scrawler.store.losses import LostSum
 from scrawler.units import counted, human_bytes
 from scrawler.upkeep import Upkeep, Verified
@@ -34,7 +37,9 @@ def verify(settings: Settings, written: str | None, archive: str | None) -> None
     """Read all WARC files of this host and compare each record with its row, both ways.
 
     Listed is what is gone (a row whose record is not there, or is another one), what is damaged between records,
-    records with neither row nor orphan, bytes that are no record, and files that cannot be read. What was accepted by
+    records with neither row nor orphan, bytes that are no record, and files that cannot be read. So are pages whose
+    payload should be in the archive of an earlier crawl (--dedup-from) on this host, and is not, or is damaged: these
+    records are read as well. What was accepted by
     `run --accept-losses` is passed by. Files that are being written are read as far as they are committed. With
     anything found the exit code is 7, also where nobody reads the list to its end.
 
@@ -51,7 +56,11 @@ def verify(settings: Settings, written: str | None, archive: str | None) -> None
                 found = done
                 line.show(_progress(done))
 
-            rows = _rows(upkeep.verify_copies(archive, show) if archive else upkeep.verify(show))
+            if archive:
+                findings = upkeep.verify_copies(archive, show)
+            else:
+                findings = chain(upkeep.verify(show), _vain(settings, crawl.database, lambda: found, line))
+            rows = _rows(findings)
             try:
                 print_rows(rows, _COLUMNS, written)
             except BrokenPipeError:  # the reader has seen enough of the list; what is found still counts
@@ -63,8 +72,27 @@ def verify(settings: Settings, written: str | None, archive: str | None) -> None
         raise RecordsLostError(f"the copies in {archive} are not what the database says: {_wrong_places(found)}")
     if archive and found.uncopied:
         raise RecordsLostError(f"{_uncopied(found)} to {archive}: `scrawler archive-copy` copies what is finished")
-    if found.gone or found.unknown or found.unreadable:
+    if found.gone or found.unknown or found.unreadable or found.vain:
         raise RecordsLostError(_what_is_wrong(found, lost))
+
+
+def _vain(
+    settings: Settings, database: Database, done: Callable[[], Verified], line: ProgressLine
+) -> Iterator[Finding]:
+    """Yield the pages whose payloads are gone from the archives of earlier crawls, and count them."""
+    looked_at = 0
+
+    def show() -> None:
+        nonlocal looked_at
+        looked_at += 1
+        line.show(f"{_progress(done())}; {counted(looked_at, 'reference')} followed")
+
+    try:
+        for page in lost_references(settings, database, show):
+            done().vain += 1
+            yield Finding(page.warc_file, page.warc_offset, page.warc_length, Problem.VAIN, page.url)
+    except (StoreError, SettingsError) as error:
+        raise RecordsLostError(f"what an earlier crawl has archived cannot be read: {error}") from error
 
 
 def _rows(findings: Iterator[Finding]) -> Iterator[dict[str, Any]]:
@@ -80,6 +108,7 @@ def _said(found: Verified) -> str:
     text = f"{counted(found.files, 'file')} of this host verified: {counted(found.whole, 'record is', 'records are')}"
     text += f" as the database says, {counted(found.gone, 'is', 'are')} gone"
     text += f", {counted(found.unknown, 'place is', 'places are')} not known to it"
+    text += f"; {_vain_said(found)}" if found.vain else ""
     text += f"; {counted(found.accepted, 'more is', 'more are')} {LossState.ACCEPTED}" if found.accepted else ""
     elsewhere = f"; the files of {counted(found.elsewhere, 'machine')} are on other hosts"
     return text + elsewhere if found.elsewhere else text
@@ -100,9 +129,15 @@ def _wrong_places(found: Verified) -> str:
     return f"{counted(found.gone, 'is', 'are')} gone, {places} not known to it"
 
 
+def _vain_said(found: Verified) -> str:
+    return f"{counted(found.vain, 'more refers', 'more refer')} to what is gone from the archives of earlier crawls"
+
+
 def _what_is_wrong(found: Verified, lost: LostSum) -> str:
     if found.gone:
         return f"{LossState.GONE}: {lost_text(lost)}; {WHAT_TO_DO}"
+    if found.vain:
+        return f"{counted(found.vain, 'record')} {_vain_said(found).split(' ', 2)[2]}; {WHAT_TO_DO}"
     places = counted(found.unknown, "place of the archive is", "places of the archive are")
     if not found.unknown:
         return f"{counted(found.unreadable, 'file')} cannot be read"

@@ -271,14 +271,13 @@ class PageReader:
 
     def _original(self, page: PageRow, revisit: StoredAnswer) -> tuple[PageRow, StoredAnswer]:
         """Find the page whose record has the payload: the revisit names its URL, the digest tells which visit."""
-        if (found := self._own_original(page, revisit)) is not None:
-            return found
         gone: RecordsLostError | None = None
-        for reader in self._earlier_readers():
+        for reader in self._all_readers():
             try:
                 found = reader._own_original(page, revisit)
             except RecordsLostError as error:
-                gone = error
+                gone = gone or error
+                continue
             if found is not None:
                 return found
         if gone is not None:
@@ -287,10 +286,21 @@ class PageReader:
         raise RecordsLostError(f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not {where}")
 
     def _own_original(self, page: PageRow, revisit: StoredAnswer) -> tuple[PageRow, StoredAnswer] | None:
-        """Return it where it is in this crawl's own archive. Raises RecordsLostError where its record is gone."""
+        """Return it where it is in this crawl's own archive. Raises RecordsLostError where its records are gone."""
+        gone: RecordsLostError | None = None
         for row in self._traces.originals([url_hash(revisit.refers_to)], page.digest):
-            return row, self._stored(row)
+            try:
+                return row, self._stored(row)
+            except RecordsLostError as error:
+                gone = gone or error
+        if gone is not None:
+            raise gone
         return None
+
+    def _all_readers(self) -> Iterator[PageReader]:
+        """Yield what reads the archive of this crawl, and those of earlier ones, which are opened only then."""
+        yield self
+        yield from self._earlier_readers()
 
     def _earlier_readers(self) -> Sequence[PageReader]:
         """Return what reads the archives of earlier crawls, to which revisit records may refer (`dedup_from`)."""

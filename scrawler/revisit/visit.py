@@ -253,10 +253,10 @@ def _with_payload(
         return state  # no record could say to what it refers
     payload_url, payload_at = "", row.fetched_at
     if row.revisit:
-        if before is not None and before.digest == row.digest and before.payload_at:
-            payload_url, payload_at = before.payload_url, before.payload_at
-        elif original is not None:
+        if original is not None:
             payload_url, payload_at = original
+        elif before is not None and before.digest == row.digest and before.payload_at:
+            payload_url, payload_at = before.payload_url, before.payload_at
         else:
             return state
     is_same = before is not None and (not before.digest or _is_same_body(before, row, text_print))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from scrawler.errors import DatabaseUrlError, ScrawlerError, SettingsError, StoreError
 from scrawler.model.results import Result
@@ -19,7 +19,7 @@ from scrawler.store.engine import Database, Waiting, open_database
 from scrawler.store.engines import SQLITE_DRIVERS, parsed_url
 from scrawler.store.machines import Machines
 from scrawler.store.tables import crawl, loss, page, seed, site
-from scrawler.store.traces import Traces
+from scrawler.store.traces import MOST_READ
 from scrawler.tuples.classes import NamedTuple
 
 _SQLITE = "sqlite:///"
@@ -42,6 +42,15 @@ class EarlierPage(NamedTuple):
     warc_file: str
     warc_offset: int
     warc_length: int
+
+
+_ORIGINALS = (  # made once: it is asked for each page whose payload is to be referred to
+    select(*(page.c[name] for name in EarlierPage._fields))
+    .where(page.c.url_hash == bindparam("of_url"), page.c.digest == bindparam("of_payload"))
+    .where(page.c.revisit == 0, page.c.warc_file != "")
+    .order_by(page.c.id.desc())
+    .limit(MOST_READ)
+)
 
 
 class EarlierCrawl:
@@ -76,8 +85,8 @@ class EarlierCrawl:
 
     def originals(self, url: str, digest: bytes) -> list[EarlierPage]:
         """Return the visits to a URL whose records hold a payload themselves, the newest first. Raises StoreError."""
-        rows = Traces(self.database).originals([url_hash(url)], digest)
-        return [EarlierPage._make(getattr(row, name) for name in EarlierPage._fields) for row in rows]
+        rows = self.database.rows(_ORIGINALS, {"of_url": url_hash(url), "of_payload": digest})
+        return [EarlierPage._make(row)._replace(digest=digest) for row in rows]
 
     def folders(self, host: str) -> dict[str, Path]:
         """Return in which folders of a host its machines wrote, by what the names of their files begin with."""

@@ -144,6 +144,10 @@ class Pages:
         """Yield all pages in the order of their commits."""
         return self._rows()
 
+    def revisits(self) -> Iterator[PageRow]:
+        """Yield the pages whose records refer to others for their payload, in the order of their commits."""
+        return self._rows(page.c.revisit == 1, page.c.warc_file != "")
+
     def lines(self, seed_id: int | None = None) -> Iterator[PageLine]:
         """Yield the pages fetched for a seed, or all, in the order of their commits; lines cost less than rows."""
         conditions = [] if seed_id is None else [page.c.seed_id == seed_id]

@@ -204,7 +204,8 @@ class AnswerHandler:
             is_refused = is_to_be_whole(flight, response)
             if is_refused:
                 flight.site.note_refused(entry.url)
-            if not is_refused and not is_disbelieved(response):  # else nothing has failed
+            is_lost = response.result is Result.NOT_MODIFIED  # here, where it should be as the server says
+            if not (is_refused or is_lost or is_disbelieved(response)):  # else nothing has failed
                 pause = retry_pause_ms(lane.retries, self._rules_of(flight).retry_pause_ms)
                 not_before = response.started_at + response.elapsed_ms + pause
             party.counts.retries += 1

@@ -11,6 +11,7 @@ from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, 
 from scrawler.core.answers.outlinks import REFRESH_HEADER, SCRIPTED
 from scrawler.core.answers.prints import print_of
 from scrawler.core.party.decisions import header_text
+from scrawler.core.party.earlier import Copies, NoCopies
 from scrawler.core.party.site import SiteContext
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
@@ -43,17 +44,24 @@ class EarlierPayload(NamedTuple):
 class PagePipeline:
     """Archives answers and finds their links; shared by the collectors of a machine.
 
-    X-Robots-Tag headers address this crawler by `product_token`.
+    X-Robots-Tag headers address this crawler by `product_token`. `copies` reads what visits before have archived.
     """
 
     def __init__(
-        self, archive: Archive, extractor: LinkExtractor, max_decoded: int, max_ratio: int, product_token: str
+        self,
+        archive: Archive,
+        extractor: LinkExtractor,
+        max_decoded: int,
+        max_ratio: int,
+        product_token: str,
+        copies: Copies | None = None,
     ) -> None:
         self._archive = archive
         self._extractor = extractor
         self._max_decoded = max_decoded
         self._max_ratio = max_ratio
         self._product_token = product_token
+        self._copies: Copies = copies or NoCopies()
         self._one_long = threading.Lock()
 
     def archive(
@@ -89,7 +97,8 @@ class PagePipeline:
             exchange.payload_digest = known.digest
             exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
         elif known is not None and is_whole and known.digest == exchange.payload_digest:
-            exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at)
+            if self._copies.holds(known.payload_url, known.digest, response.body):
+                self._refer_to(site, exchange, known)
         elif payload is not None and payload.earlier is not None:
             exchange.revisit_of = payload.earlier
             site.archived.remember(exchange.payload_digest, payload.earlier)
@@ -98,11 +107,22 @@ class PagePipeline:
             site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
 
+    def is_lost(self, known: KnownVisit) -> bool:
+        """Tell whether what the last visit to a URL has brought cannot be read any more, where it should be."""
+        return self._copies.is_gone(known.payload_url, known.digest)
+
+    @staticmethod
+    def _refer_to(site: SiteContext, exchange: Exchange, known: KnownVisit) -> None:
+        """Let an exchange be a revisit of what the last visit to its URL has brought."""
+        in_this_run, exchange.revisit_of = exchange.revisit_of, RevisitOf(known.payload_url, known.payload_at)
+        if in_this_run is not None and in_this_run != exchange.revisit_of:
+            site.archived.remember(exchange.payload_digest, exchange.revisit_of)  # where its visit looks, see `visited`
+
     @staticmethod
     def look_up(site: SiteContext, response: Response, known: KnownVisit | None) -> EarlierPayload | None:
         """Return what earlier crawls have of the payload of an answer; None where nobody asks for that.
 
-        It names a record where these have it, and this crawl has none of its own to which to refer.
+        It names a record where these have it, and this crawl has none of its own to which to refer: that was read.
         """
         if site.earlier is None or not response.body or not response.result.answered:
             return None
@@ -114,7 +134,7 @@ class PagePipeline:
         payload_digest = digest(response.body)
         if site.archived.get(payload_digest) is not None or (known is not None and known.digest == payload_digest):
             return EarlierPayload(payload_digest, None)
-        return EarlierPayload(payload_digest, site.earlier.payloads.get(payload_digest))
+        return EarlierPayload(payload_digest, site.earlier.record_of(payload_digest, response.body))
 
     @staticmethod
     def leave_out(response: Response) -> RecordRef | None:

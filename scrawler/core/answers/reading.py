@@ -227,7 +227,7 @@ class AnswerReader:
     def _again(self, flight: PageFlight, response: Response) -> LaneKey | None:
         """Return the key of the lane in which a URL is listed again, None if this is its final result."""
         rules = self._rules_of(flight)
-        if is_to_be_whole(flight, response):
+        if is_to_be_whole(flight, response) or self._has_lost(flight, response):
             return flight.lane.key.after(retries=1)
         if not flight.party.counts.pages and response.status in PUSH_BACK:
             return flight.lane.key.after(pushbacks=1)  # kept in the list: its party ends after max_pushbacks of them
@@ -237,6 +237,11 @@ class AnswerReader:
         if first and (has_invalid_length(response) or is_disbelieved(response)):
             return flight.lane.key.after(retries=1)
         return listed_again(response, flight.lane.key, rules.retries, rules.max_pushbacks)
+
+    def _has_lost(self, flight: PageFlight, response: Response) -> bool:
+        """Tell whether a page is as it was, and what it was is lost: it is asked for as a whole then."""
+        known = flight.known
+        return known is not None and response.result is Result.NOT_MODIFIED and self._pipeline.is_lost(known)
 
 
 def _read_marks(

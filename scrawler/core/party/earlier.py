@@ -5,8 +5,8 @@ What is known of a page is enough to ask whether it is still as it was then, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from threading import Lock
+from typing import Protocol
 
 from scrawler.archive.reading import StoredAnswer
 from scrawler.archive.record import RevisitOf
@@ -113,20 +113,44 @@ class EarlierVisits:
         self._kept.close()
 
 
+class Copies(Protocol):
+    """Reads the records to which revisit records would refer: files, and a database. Nobody has the turn meanwhile."""
+
+    def holds(self, url: str, digest: bytes, body: bytes) -> bool:
+        """Tell whether a record of a URL holds this very payload: it was read just now."""
+
+    def is_gone(self, url: str, digest: bytes) -> bool:
+        """Tell whether the records of a URL that hold a payload should be on this host, and none can be read."""
+
+
+class NoCopies:
+    """Nothing is known of older copies: each payload is archived."""
+
+    def holds(self, url: str, digest: bytes, body: bytes) -> bool:
+        """Say that none was read."""
+        return False
+
+    def is_gone(self, url: str, digest: bytes) -> bool:
+        """Say that none is known to be gone."""
+        return False
+
+
+class EarlierRecords(Copies, Protocol):
+    """Reads the records of earlier crawls."""
+
+    def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
+        """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""
+
+
 class EarlierSite:
-    """What earlier crawls know of a site; `read(url, visit)` brings back what a server answered then, None if gone."""
+    """What earlier crawls know of a site, and what reads their records."""
 
-    __slots__ = ("_read", "payloads", "visits")
+    __slots__ = ("_records", "payloads", "visits")
 
-    def __init__(
-        self,
-        payloads: EarlierPayloads,
-        visits: EarlierVisits,
-        read: Callable[[str, EarlierVisit], StoredAnswer | None],
-    ) -> None:
+    def __init__(self, payloads: EarlierPayloads, visits: EarlierVisits, records: EarlierRecords) -> None:
         self.payloads = payloads
         self.visits = visits
-        self._read = read
+        self._records = records
 
     def conditions(self, url: str) -> tuple[tuple[str, str], ...]:
         """Return the headers by which a page is asked for only if it has changed since; none where it is not known."""
@@ -142,7 +166,18 @@ class EarlierSite:
 
         It reads files, and perhaps a database: for that nobody has the turn.
         """
-        return self._read(url, visit)
+        return self._records.read(url, visit)
+
+    def record_of(self, digest: bytes, body: bytes) -> RevisitOf | None:
+        """Return a record that holds a payload, which was read there just now; None where nobody knows of such a one.
+
+        It reads files, as `read` does. One that cannot be read is not referred to any more.
+        """
+        found = self.payloads.get(digest)
+        if found is not None and not self._records.holds(found.url, digest, body):
+            self.payloads.leave(digest)
+            return None
+        return found
 
     def close(self) -> None:
         """Forget it, and give its room back; calling it again does nothing."""

@@ -26,6 +26,7 @@ class Problem(StrEnum):
     UNKNOWN = "no row"  # a record of an answer with neither row nor orphan, or one that other programs write
     NO_RECORD = "no record"  # a gzip member, or bytes behind all that is known, that are no record
     UNREADABLE = "cannot be read"  # all of a file
+    VAIN = "payload gone"  # a row's record is whole, and refers to one of an earlier crawl that is gone or damaged
 
 
 LOST = (Problem.GONE, Problem.OTHER, Problem.DAMAGED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrawler.core.answers.recall import refreshed_head
-from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
+from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits, NoCopies
 from scrawler.fetch.wire import parse_headers
 
 STORED = (
@@ -26,6 +26,13 @@ VISIT = EarlierVisit(
     length=5_000,
     revisit=0,
 )
+
+
+class NoRecords(NoCopies):
+    """No earlier crawl has a record."""
+
+    def read(self, url: str, visit: EarlierVisit) -> None:
+        return None
 
 
 def test_what_a_304_says_takes_the_place_of_what_was_said_but_not_of_the_body() -> None:
@@ -78,7 +85,7 @@ def test_a_visit_comes_back_as_it_was_kept() -> None:
 
 
 def test_pages_are_asked_for_by_what_their_server_sent_then() -> None:
-    site = EarlierSite(EarlierPayloads(EarlierRoom()), EarlierVisits(EarlierRoom()), lambda url, visit: None)
+    site = EarlierSite(EarlierPayloads(EarlierRoom()), EarlierVisits(EarlierRoom()), NoRecords())
     site.visits.remember(URL, VISIT)
     site.visits.remember("http://a.example/any", VISIT._replace(etag='"x", *', last_modified="a\x7f\tb"))
     assert site.conditions(URL) == (("If-None-Match", VISIT.etag), ("If-Modified-Since", VISIT.last_modified))

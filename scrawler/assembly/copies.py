@@ -1,0 +1,175 @@
+"""Reads the older copies of payloads, to which the revisit records of this crawl refer: its own, and earlier crawls'.
+
+A payload that came over the wire is dropped only where its copy was read, whole, just before. What lies on another
+host, or elsewhere alone (`archive_to`), is not read here.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from enum import Enum
+from pathlib import Path
+
+from scrawler.archive.members import open_file
+from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
+from scrawler.archive.record import digest as digest_of
+from scrawler.core.party.earlier import EarlierVisit
+from scrawler.core.records.records import place_of, prefix_of
+from scrawler.errors import StoreError
+from scrawler.model.rows import PageRow
+from scrawler.settings import Settings
+from scrawler.store.earlier import EarlierCrawl, EarlierPage
+from scrawler.tuples.classes import NamedTuple
+
+_HEADS = 1 << 20  # bytes that the heads of a record may take beside its body
+
+
+def unsaid(line: str) -> None:
+    """Let a line be said to nobody."""
+
+
+class CopyState(Enum):
+    """What there is of the record to which another one refers for its payload."""
+
+    WHOLE = "whole"
+    GONE = "gone"  # it should be on this host, and is damaged, or not there
+    ELSEWHERE = "elsewhere"  # on another host, or copied away: nobody has looked
+    UNKNOWN = "unknown"  # no database knows it, or none could be asked
+
+
+class Copy(NamedTuple):
+    """One of the records that should hold a payload; without a page, there is none."""
+
+    state: CopyState
+    crawl: int = 0  # its number
+    page: EarlierPage | None = None
+
+
+class CrawlArchives:
+    """Reads the records of crawls that lie on this host; used by many threads."""
+
+    def __init__(self, crawls: Sequence[EarlierCrawl], settings: Settings, say: Callable[[str], None] = unsaid) -> None:
+        """Read what `crawls` have archived, the newest first; `say` is told once that a copy cannot be read."""
+        self._crawls = crawls
+        self._pages_dir = settings.pages_dir
+        self._most = settings.max_body
+        self.away = False  # a database could not be asked
+        self._folders: dict[int, dict[str, Path]] = {}
+        self._say = say
+
+    def path(self, crawl: int, warc_file: str) -> Path:
+        """Return where a file of a crawl is: in the folder of this one, else where its machine wrote it."""
+        if crawl not in self._folders:
+            self._folders[crawl] = self._crawls[crawl].folders(socket.gethostname())
+        return place_of(warc_file, self._pages_dir, self._folders[crawl])
+
+    def present(self, crawl: int, pages: Sequence[EarlierPage]) -> list[EarlierPage]:
+        """Leave pages out whose records cannot be where they were written: a file is not there, or it is too short."""
+        ends = {name: self._end(crawl, name) for name in {one.warc_file for one in pages}}
+        return [one for one in pages if one.warc_offset + one.warc_length <= ends[one.warc_file]]
+
+    def _end(self, crawl: int, warc_file: str) -> int:
+        """Return how far a file reaches, as far as this host can say."""
+        path = self.path(crawl, warc_file)
+        try:
+            with open_file(path) as file:
+                return file.size
+        except FileNotFoundError:
+            return 0 if self._is_to_be_here(crawl, warc_file) else sys.maxsize
+        except OSError:
+            return 0
+
+    def _is_to_be_here(self, crawl: int, warc_file: str) -> bool:
+        """Tell whether a file was written on this host, and is nowhere else."""
+        written_here = (prefix_of(warc_file) or "") in self._folders.get(crawl, {})
+        return written_here and not self._crawls[crawl].is_copied()
+
+    def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
+        """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""
+        with closing(RecordReader()) as reader, suppress(UnwholeRecordError, OSError, StoreError):
+            own = self._stored(reader, visit.crawl, visit)
+            if not own.record.says(url, visit.digest, visit.revisit):
+                return None
+            if not visit.revisit:
+                return own
+            for crawl, page in self._originals(own.refers_to, visit.digest, visit.crawl):
+                body = self._body(reader, crawl, page)
+                if body is not None:
+                    return own._replace(body=body)
+        return None
+
+    def holds(self, url: str, digest: bytes, body: bytes) -> bool:
+        """Tell whether a record of a URL holds this very payload: it was read just now."""
+        with closing(RecordReader()) as reader, suppress(OSError, StoreError):
+            for crawl, page in self._originals(url, digest):
+                if page.length == len(body) and self._body(reader, crawl, page) == body:
+                    return True
+                self._tell(crawl, page)
+        return False
+
+    def is_gone(self, url: str, digest: bytes) -> bool:
+        """Tell whether the records of a URL that hold a payload should be on this host, and none can be read."""
+        with closing(RecordReader()) as reader:
+            gone = self.look(reader, url, digest)
+        if gone.state is CopyState.GONE and gone.page is not None:
+            self._tell(gone.crawl, gone.page)
+        return gone.state is CopyState.GONE
+
+    def look(self, reader: RecordReader, url: str, digest: bytes) -> Copy:
+        """Return what there is of the records of a URL that hold a payload: one that can be read, if any can."""
+        found = Copy(CopyState.UNKNOWN)
+        with suppress(OSError, StoreError):
+            for crawl, page in self._originals(url, digest):
+                if self._body(reader, crawl, page) is not None:
+                    return Copy(CopyState.WHOLE, crawl, page)
+                is_here = self.path(crawl, page.warc_file).exists() or self._is_to_be_here(crawl, page.warc_file)
+                if found.state is not CopyState.ELSEWHERE:
+                    found = Copy(CopyState.GONE if is_here else CopyState.ELSEWHERE, crawl, page)
+        return found
+
+    def own_has(self, url: str, digest: bytes) -> bool:
+        """Tell whether the first of the crawls has a record that should hold a payload; nobody looks at that."""
+        return bool(self._crawls[0].originals(url, digest))
+
+    def head(self, reader: RecordReader, crawl: int, page: EarlierPage | PageRow) -> StoredAnswer | None:
+        """Return the heads of the record of a page; None where that cannot be read."""
+        with suppress(UnwholeRecordError, OSError):
+            found = reader.head(self.path(crawl, page.warc_file), page.warc_offset, page.warc_length)
+            return found if found.record.says(page.url, page.digest, page.revisit) else None
+        return None
+
+    def _tell(self, crawl: int, page: EarlierPage) -> None:
+        say, self._say = self._say, unsaid
+        say(
+            f"the copy of {page.url} in {self.path(crawl, page.warc_file)} cannot be read: what comes of such pages is"
+            " archived anew; `scrawler verify` looks for more"
+        )
+
+    def _body(self, reader: RecordReader, crawl: int, page: EarlierPage) -> bytes | None:
+        """Return the payload that the record of a page holds; None where that is not there, or is another one."""
+        with suppress(UnwholeRecordError, OSError):
+            stored = self._stored(reader, crawl, page)
+            if stored.record.says(page.url, page.digest, page.revisit) and digest_of(stored.body) == page.digest:
+                return stored.body
+        return None
+
+    def _originals(self, url: str, digest: bytes, first: int = 0) -> Iterator[tuple[int, EarlierPage]]:
+        """Yield the pages whose own records hold a payload, with the numbers of their crawls, from one crawl on."""
+        for crawl in range(first, len(self._crawls)):
+            if self.away:
+                return
+            try:
+                found = self._crawls[crawl].originals(url, digest)
+            except StoreError:
+                self.away = True  # to wait for it again with each page would hold the crawl up
+                return
+            for page in found:
+                yield crawl, page
+
+    def _stored(self, reader: RecordReader, crawl: int, page: EarlierVisit | EarlierPage) -> StoredAnswer:
+        largest = max(self._most, page.length) + _HEADS
+        path = self.path(crawl, page.warc_file)
+        return reader.answer(path, page.warc_offset, page.warc_length, largest)

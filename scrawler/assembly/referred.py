@@ -1,0 +1,72 @@
+"""Whether the records of earlier crawls to which a crawl refers for payloads can be read still (`dedup_from`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+from scrawler.archive.reading import RecordReader
+from scrawler.assembly.copies import CopyState, CrawlArchives
+from scrawler.errors import StoreError
+from scrawler.model.rows import PageRow
+from scrawler.settings import Settings
+from scrawler.store.crawls import Crawls
+from scrawler.store.earlier import EarlierCrawl, close_earlier, open_referred
+from scrawler.store.engine import Database, Waiting
+from scrawler.store.pages import Pages
+
+_REMEMBERED = 100_000  # payloads that are not looked for once more
+_LOST = (CopyState.GONE, CopyState.UNKNOWN)
+
+
+def lost_references(
+    settings: Settings, database: Database, looked_at: Callable[[], None] = lambda: None
+) -> Iterator[PageRow]:
+    """Yield the pages of a crawl whose payload an earlier crawl should have on this host, and has not any more.
+
+    Each of these records is read, and its digest compared; `looked_at` is told of each page. What the crawl has
+    archived itself, here or elsewhere, is not looked at. Raises SettingsError, StoreError where no earlier crawl can be
+    opened.
+    """
+    named = [] if settings.dedup_from is None else [settings.dedup_from]
+    given = list(dict.fromkeys([*named, *Crawls(database).referred_to()]))
+    if not given:
+        return
+    earlier = open_referred(given, database, Waiting(give_up_after=settings.database_patience))
+    try:
+        archives = CrawlArchives((EarlierCrawl(database), *earlier), settings)
+        with closing(RecordReader()) as own, closing(RecordReader()) as reader:
+            yield from _lost(database, archives, own, reader, looked_at)
+    finally:
+        close_earlier(earlier)
+
+
+def _lost(
+    database: Database,
+    archives: CrawlArchives,
+    own: RecordReader,
+    reader: RecordReader,
+    looked_at: Callable[[], None],
+) -> Iterator[PageRow]:
+    known: dict[tuple[str, bytes], bool] = {}
+    for page in Pages(database).revisits():
+        record = archives.head(own, 0, page)
+        looked_at()
+        if record is None:
+            continue  # it is gone itself
+        payload = record.refers_to, page.digest
+        if payload not in known:
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            known[payload] = _is_lost(archives, reader, *payload)
+        if known[payload]:
+            yield page
+
+
+def _is_lost(archives: CrawlArchives, reader: RecordReader, url: str, digest: bytes) -> bool:
+    if archives.own_has(url, digest):
+        return False
+    state = archives.look(reader, url, digest).state
+    if archives.away:
+        raise StoreError("the database of an earlier crawl cannot be asked any more")
+    return state in _LOST
