@@ -21,6 +21,7 @@ from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.old_tls import explained
 from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
+from scrawler.fetch.traffic import too_much
 from scrawler.fetch.unasked import KeptConnections
 from scrawler.model.results import Result
 from scrawler.tuples.classes import dataclass
@@ -157,9 +158,11 @@ class RequestsDownloader:
                 status = answer.status_code
                 if unwanted := wire.unwanted_type(exchange.lines, request.accept):
                     limit = 0
-                whole = _read_body(answer.raw, body, limit, exchange.lines)
+                whole = _read_body(answer.raw, body, limit, exchange)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            if len(body) <= limit:
+            if exchange.beside:
+                detail = too_much(exchange.beside)
+            elif len(body) <= limit:
                 result, detail = _failure(error, exchange, target.scheme)
             whole = False
         first = wire.status_line(exchange.lines[0]) if exchange.lines else wire.NO_STATUS
@@ -215,11 +218,12 @@ class RequestsDownloader:
         return self._adapter.send(prepared, stream=True, timeout=timeout, verify=verify, cert=certificate)
 
 
-def _read_body(raw: Any, body: bytearray, limit: int, head: list[bytes]) -> bool:
+def _read_body(raw: Any, body: bytearray, limit: int, exchange: Exchange) -> bool:
     """Read the body as transferred into `body`; False, with more than `limit` bytes there, if it is too large."""
-    announced = wire.announced_length(head)
+    announced = wire.announced_length(exchange.lines)
     keep_reading = announced is not None and announced - limit <= wire.SPARE_BODY
     while piece := raw.read1(PIECE, decode_content=False):  # what came before a cut is not lost
+        exchange.kept += len(piece)
         if len(body) <= limit:
             body += piece
         if len(body) > limit and not keep_reading:

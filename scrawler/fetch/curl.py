@@ -14,6 +14,7 @@ from scrawler.faults import fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.poller import READ, WRITE, Poller
+from scrawler.fetch.traffic import LOOK_EVERY, Traffic, received, too_much
 from scrawler.fetch.transfer import TlsSessions, Transfer
 from scrawler.fetch.unasked import KeptConnections, Server
 from scrawler.model.results import Result
@@ -49,6 +50,8 @@ class CurlDownloader:
         self.doubted: list[Request] = []
         self._kept = KeptConnections(limits.connections)
         self._last: dict[int, Request] = {}  # the answers handed out last, by the connections that were used before
+        self._woken: dict[int, int] = {}  # how often a socket became ready since its last answer
+        self._traffic: dict[int, Traffic] = {}  # of those on which something large comes
         self._ready: list[tuple[int, int]] = []
         self._running = 0
         self._timers: list[int] = []  # what libcurl has said since: in how many milliseconds to call it, -1 for never
@@ -116,6 +119,9 @@ class CurlDownloader:
         self._last.clear()
         for fd, events in ready:
             self._running = self._multi.socket_action(fd, _select_bits(events))[1]
+            times = self._woken[fd] = self._woken.get(fd, 0) + 1
+            if times % LOOK_EVERY == 0:
+                self._look_at(fd)
         if self._timers:
             self._note_timer()
         if self._timer_at is not None and monotonic() >= self._timer_at:
@@ -142,6 +148,8 @@ class CurlDownloader:
             self._put_aside(transfer)
         self._active.clear()
         self._ready.clear()
+        self._woken.clear()
+        self._traffic.clear()
         self._running = 0
         return requests
 
@@ -195,9 +203,39 @@ class CurlDownloader:
         else:
             done.append(response)
 
+    def _look_at(self, fd: int) -> None:
+        """End the transfers of a connection on which too much has come that is no part of their bodies."""
+        count, known = received(fd), self._traffic.get(fd)
+        if count is None or (known is not None and not known.may_be_too_much(count)):
+            return
+        transfers = [one for one in self._active.values() if one.connection == fd]
+        bodies = sum([one.size for one in transfers])
+        if known is None:
+            self._traffic[fd] = Traffic(count, bodies)
+            return
+        beside = known.beside(count, bodies)
+        if not beside:
+            return
+        for transfer in transfers:
+            del self._active[transfer.handle]
+            self._kept.answered(transfer.asked)
+            transfer.stop(too_much(beside))
+            self._done.append(transfer.response(0, ""))
+            self._multi.remove_handle(transfer.handle)
+            self._put_aside(transfer)
+        self._forget(fd)
+        self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
+
+    def _forget(self, fd: int) -> None:
+        """Begin to count anew what comes over a connection."""
+        self._woken.pop(fd, None)
+        if self._traffic:
+            self._traffic.pop(fd, None)
+
     def _is_doubted(self, transfer: Transfer, response: Response, code: int) -> bool:
         """Tell whether an answer may be another one than that to its request; see `unasked`."""
         first, fd = transfer.is_first, transfer.connection
+        self._forget(fd)
         disturbed = transfer.has_come_with_others(code, response, fd)
         if disturbed is None:
             disturbed = not self._kept.is_asked(transfer.asked) and self._kept.waiting(fd, transfer.secured)
@@ -235,6 +273,7 @@ class CurlDownloader:
             self._poller.forget(fd)
 
     def _on_open(self, fd: int, _purpose: int) -> int:
+        self._forget(fd)
         self._poller.opened(fd)
         return int(pycurl.SOCKOPT_OK)
 

@@ -22,6 +22,7 @@ from urllib3.util.ssl_ import create_urllib3_context
 from scrawler.fetch import socks, wire
 from scrawler.fetch.downloader import FetchLimits
 from scrawler.fetch.old_tls import LEGACY_SERVER_CONNECT
+from scrawler.fetch.traffic import most_beside, too_much
 from scrawler.fetch.unasked import KeptConnections
 from scrawler.model.proxy import Proxy
 from scrawler.tuples.classes import dataclass
@@ -46,6 +47,8 @@ class Exchange:
     tls: tuple[str, str] = ("", "")  # version and cipher suite of the connection, as OpenSSL calls them
     sent: bool = False
     reused: bool = False
+    came: int = 0  # bytes of the answer, as the server has sent them ...
+    kept: int = 0  # ... and those of its body among them
     left: bool = False  # whether bytes had come behind the answer when it was over
     connection: HTTPConnection | None = None
 
@@ -61,6 +64,7 @@ class Exchange:
         self.deadline = monotonic() + seconds
         self.lines = []
         self.tls = "", ""
+        self.came = self.kept = 0
         self.sent = self.reused = self.left = False
         self.connection = None
 
@@ -79,6 +83,12 @@ class Exchange:
             self.connection.close()
 
     @property
+    def beside(self) -> int:
+        """Bytes that have come and are no part of the body, if they are too many, else 0."""
+        beside = self.came - self.kept
+        return beside if beside > most_beside(self.kept) else 0
+
+    @property
     def forwarded(self) -> bool:
         """Whether a proxy is asked that reads requests."""
         return self.proxy is not None and not self.proxy.is_socks
@@ -87,10 +97,10 @@ class Exchange:
 class _DeadlineFile(io.RawIOBase):
     """A socket's reading end on which every read ends by the deadline of the whole download."""
 
-    def __init__(self, file: io.RawIOBase, sock: socket.socket, deadline: float) -> None:
+    def __init__(self, file: io.RawIOBase, sock: socket.socket, exchange: Exchange) -> None:
         self._file = file
         self._sock = sock
-        self._deadline = deadline
+        self._exchange = exchange
         self.over = False  # whether nothing more is to be read
 
     def readable(self) -> bool:
@@ -99,11 +109,14 @@ class _DeadlineFile(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         if self.over:
             return None
-        seconds = self._deadline - monotonic()
+        if self._exchange.beside:
+            raise http.client.HTTPException(too_much(self._exchange.beside))
+        seconds = self._exchange.deadline - monotonic()
         if seconds <= 0:
             raise TimeoutError("the time of the whole download is over")
         self._sock.settimeout(seconds)
         count: int | None = self._file.readinto(buffer)
+        self._exchange.came += count or 0
         return count
 
     def close(self) -> None:
@@ -158,7 +171,7 @@ class _Answer(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, exchange: Exchange, **options: Any) -> None:
         super().__init__(sock, *args, **options)
         self._exchange = exchange
-        self._file = _DeadlineFile(self.fp.detach(), sock, exchange.deadline)
+        self._file = _DeadlineFile(self.fp.detach(), sock, exchange)
         self.fp = io.BufferedReader(self._file, PIECE)
 
     def _close_conn(self) -> None:

@@ -26,6 +26,8 @@ _SERVERS = 10_000  # servers whose protocols are remembered
 _PROXY_KNOWN = 60  # seconds for which the address of a proxy is remembered
 _RECEIVE_BUFFER = 64 * 1024  # bytes that the kernel is asked for at once; libcurl hands them on in pieces of 16 KB
 
+_PIECES: Final = 1_024  # of a body, which are put together then: a server may send as many as it has bytes
+
 _LENGTHS = "different values of Content-Length"
 # Asked for with each answer.
 _NUM_CONNECTS: Final = pycurl.NUM_CONNECTS
@@ -113,6 +115,7 @@ class Transfer:
         "origin",
         "overflow",
         "own_headers",
+        "packed",
         "refusal",
         "request",
         "secured",
@@ -121,6 +124,7 @@ class Transfer:
         "sessions",
         "size",
         "started_at",
+        "stopped",
         "timeout",
         "verbose",
     )
@@ -155,13 +159,15 @@ class Transfer:
         self.limit = 0
         self.size = 0
         self.overflow = False
+        self.stopped = ""  # why it was given up before its end
         self.refusal: tuple[Result, str] | None = None
         self.fault: Fault | None = None  # a fault that was met while the body came
         self.final: Sequence[bytes] = ()  # lines of the head that counts
         self.first = wire.NO_STATUS  # the first line of the head that counts, once that is whole
         self.head: wire.Head | None = None  # the head that counts, where it was read as a usual one
         self.lines: list[bytes] = []
-        self.body: list[bytes] = []
+        self.body: list[bytes] = []  # the newest pieces
+        self.packed: list[bytes] = []  # those before, put together
         self.handle = _new_handle(limits, self.headers, ca_file)
         self.handle.setopt(pycurl.SOCKOPTFUNCTION, on_open)
         self.handle.setopt(pycurl.DEBUGFUNCTION, self._note_tls)
@@ -184,6 +190,7 @@ class Transfer:
         self.limit = request.max_body or limits.max_body
         self.size = 0
         self.overflow = False
+        self.stopped = ""
         self.refusal = None
         self.fault = None
         origin = f"{target.scheme}://{target.authority}/"
@@ -240,7 +247,7 @@ class Transfer:
         self.request = None
         self.final, self.head = (), None
         self.lines.clear()  # the handle has this very list
-        self.body = []
+        self.body, self.packed = [], []
 
     def _take(self, data: bytes) -> int | None:
         """Keep a piece of the body; None tells libcurl to go on, 0 to stop."""
@@ -251,11 +258,22 @@ class Transfer:
                 self._judge_head()
             if self.size <= self.limit:
                 self.body.append(data)
+                if len(self.body) >= _PIECES:
+                    self._pack()
                 return None
             return self._overflow(data, before)
         except Exception as error:  # out of libcurl's callback it could only be printed
             self.fault = fault_of(error)
             return 0
+
+    def _pack(self) -> None:
+        self.packed.append(b"".join(self.body))
+        self.body.clear()
+
+    def _whole_body(self) -> bytes:
+        if self.packed:
+            return b"".join((*self.packed, *self.body))
+        return self.body[0] if len(self.body) == 1 else b"".join(self.body)
 
     def _overflow(self, data: bytes, before: int) -> int | None:
         """Keep as much as there is room for; the rest is only read if that is cheaper than to connect anew."""
@@ -307,6 +325,10 @@ class Transfer:
         is_usual = self.limits.proxy is None and not self.ignores_length
         return is_usual and keeps_open(response.status, response.headers)
 
+    def stop(self, problem: str) -> None:
+        """Let it be over before its answer is, with as much of that as has come."""
+        self.stopped = problem
+
     @property
     def is_first(self) -> bool:
         """Whether nothing was asked for on its connection before."""
@@ -345,7 +367,7 @@ class Transfer:
         sent = self.sent
         if self.forwarded and (result is Result.CONNECT_FAILED or self._wants_login(status)):
             status, head, headers, protocols, sent = 0, b"", {}, None, b""  # it is the proxy that has said so
-            self.body = []
+            self.body, self.packed = [], []
         if not head and not self.handle.getinfo(pycurl.REQUEST_SIZE):
             sent = b""  # no request has gone out
         response = Response(
@@ -354,7 +376,7 @@ class Transfer:
             status,
             head,
             headers,
-            self.body[0] if len(self.body) == 1 else b"".join(self.body),
+            self._whole_body(),
             sent,
             self.started_at,
             int(self.handle.getinfo(pycurl.TOTAL_TIME) * 1000),
@@ -372,6 +394,8 @@ class Transfer:
     ) -> tuple[Result, str]:
         if self.refusal is not None:
             return self.refusal
+        if self.stopped:
+            return Result.TOO_LARGE, self.stopped
         if self.overflow:
             return Result.TOO_LARGE, f"body stopped at {self.limit} bytes"
         if self.forwarded and self._wants_login(status):
