@@ -21,6 +21,7 @@ from scrawler.archive.remote import DIGESTS, Remote, RemoteError, StoppedError
 from scrawler.backoff import Backoff
 from scrawler.copying_note import note_file, write_note
 from scrawler.core.progress import Progress, RunSummary
+from scrawler.core.records.copies import remote_at
 from scrawler.core.records.records import WARC, index_of
 from scrawler.errors import ArchiveError, SettingsError, StoreError, UnreadableError
 from scrawler.model.copies import Copies
@@ -248,7 +249,7 @@ def remote_of(settings: Settings) -> Remote:
     """Return the place to which the settings say that copies go. Raises SettingsError where they name none."""
     if settings.archive_to is None:
         raise SettingsError("where to? --archive-to s3://BUCKET/FOLDER, or archive_to in scrawler.toml, says it")
-    remote = Remote(settings.archive_to)
+    remote = remote_at(settings.archive_to, settings)
     if settings.archive_to.startswith("file://"):
         folder = settings.archive_to.removeprefix("file://")
         if os.path.realpath(folder) == os.path.realpath(settings.pages_dir):

@@ -15,6 +15,7 @@ from pathlib import Path
 from scrawler.archive.proof import WarcFile, open_warc
 from scrawler.archive.remote import DIGESTS, Remote, RemoteError, RemoteFile
 from scrawler.core.party.entries import encode, stored_entry
+from scrawler.core.records.copies import remote_at
 from scrawler.core.records.holding import last_known
 from scrawler.core.records.losses import LossFinder, OwnFiles, unsaid
 from scrawler.core.records.records import WARC, Records, index_of, is_finished, prefix_of
@@ -22,7 +23,7 @@ from scrawler.core.records.verifying import LOST, Accepted, FileVerifier, Findin
 from scrawler.errors import SettingsError, UnreadableError
 from scrawler.model.records import UNCOUNTED, Loss, LossKind
 from scrawler.model.rows import PageRow
-from scrawler.settings import Settings
+from scrawler.settings import Settings, copies_unnamed, is_local
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database
 from scrawler.store.losses import Found, Losses, LostSum
@@ -63,10 +64,12 @@ def nowhere() -> None:
 class KnownCopies:
     """The copies of an archive elsewhere, as they were when they were first asked for; none without a URL.
 
-    Where `url` is None, `last` tells where an earlier run copied to, if any did: what is there is not lost.
+    Where `url` is None, `last` tells where an earlier run copied to, if any did: what is there is not lost. Such a
+    place is asked where it is on this host alone, for somebody else may have written the database.
     """
 
-    def __init__(self, url: str | None, last: Callable[[], str | None] = nowhere) -> None:
+    def __init__(self, settings: Settings, url: str | None, last: Callable[[], str | None] = nowhere) -> None:
+        self._settings = settings
         self._url = url
         self._last = last
         self._is_given = url is not None
@@ -94,13 +97,13 @@ class KnownCopies:
 
     def _there(self) -> dict[str, int]:
         if self._sizes is None:
-            self._url = self._url or self._last()
+            self._url = self._url or _of_this_host(self._last())
             self._sizes = {} if self._url is None else self._listed(self._url)
         return self._sizes
 
     def _listed(self, url: str) -> dict[str, int]:
         try:
-            self._remote = Remote(url)
+            self._remote = remote_at(url, self._settings)
             return self._remote.sizes()
         except SettingsError as error:
             if self._is_given:
@@ -108,6 +111,16 @@ class KnownCopies:
             raise UnreadableError(str(error)) from error
         except RemoteError as error:
             raise UnreadableError(str(error)) from error
+
+
+def _of_this_host(stored: str | None) -> str | None:
+    """Return where copies are that only the database names. Raises UnreadableError for a place elsewhere.
+
+    What is gone from here may be there, so it is not taken for lost: the user has to say whose that place is.
+    """
+    if stored is not None and not is_local(stored):
+        raise UnreadableError(copies_unnamed(stored))
+    return stored
 
 
 class Upkeep:
@@ -133,7 +146,7 @@ class Upkeep:
         self._ended_in_order = machines.ended_in_order
         self._machines = {crawl.warc_prefix(number): number for number in folders}
         self.files = OwnFiles(settings.pages_dir, {crawl.warc_prefix(number): one for number, one in folders.items()})
-        self._copies = KnownCopies(settings.archive_to, Crawls(database).copied_to)
+        self._copies = KnownCopies(settings, settings.archive_to, Crawls(database).copied_to)
         self.finder = LossFinder(self.files, self.pages, self.losses, self._mend, self._copies.has)
 
     def look(self, stopping: Callable[[], bool]) -> None:
@@ -194,7 +207,7 @@ class Upkeep:
         Files that are not there, and here or at another host, are counted as not copied. Raises ArchiveError,
         StoreError, SettingsError.
         """
-        copies, prefix = KnownCopies(url), self._crawl.files_prefix
+        copies, prefix = KnownCopies(self._settings, url), self._crawl.files_prefix
         names = {name for name in copies.names() if name.startswith(prefix)}
         done = Verified(0, 0, 0)
         for name in self.pages.files_of_all(prefix):

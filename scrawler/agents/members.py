@@ -68,7 +68,7 @@ def _of_lines(path: Path, text: str) -> Iterable[Member]:
 def _of_toml(path: Path, text: str) -> Iterable[Member]:
     try:
         found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number may have endless digits
         raise SettingsError(f"{path}: no TOML: {error}") from error
     agents = found.pop("agents", None)
     if found or not isinstance(agents, Mapping):

@@ -23,7 +23,6 @@ from scrawler.model.rows import PageRow
 from scrawler.seeds.outputs import open_bytes, open_output
 from scrawler.settings import Settings
 from scrawler.store.committed import listed_pages, pages_of
-from scrawler.store.crawls import Crawls
 
 if TYPE_CHECKING:
     from scrawler.insight.answer import Answer
@@ -86,7 +85,8 @@ class OpenedCrawl(SeededCrawl):
         """Return what reads records by the rows of pages, for one thread, which closes it (`with`).
 
         With `archive`, the URL of a folder, records are read from the copies there, else where they are: in the folder
-        of the WARC files, or, where they are gone from there, at `archive_to`, else where an earlier run copied them.
+        of the WARC files, or, where they are gone from there, at `archive_to`, else where an earlier run copied them on
+        this host: another place that only the database names is not asked.
         Raises SettingsError for a URL that none can be, or that holds a password: it is not repeated.
         """
         return PageReader(self.database, self._reading(), self.stored, archive)
@@ -182,6 +182,4 @@ class OpenedCrawl(SeededCrawl):
 
     def _reading(self) -> Settings:
         """Return the settings of the last run, with the places of the archive as this crawl has them."""
-        last = self.last_settings()
-        archive_to = self.settings.archive_to or Crawls(self.database).copied_to()
-        return last.model_copy(update={"pages_dir": self.settings.pages_dir, "archive_to": archive_to})
+        return self.last_settings()

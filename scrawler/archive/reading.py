@@ -29,12 +29,17 @@ _REFERS_TO_ID = re.compile(rb"\r\nWARC-Refers-To: ([^\r\n]*)")
 _HEAD_PACKED = 2048  # bytes of a packed record in which its heads stand as a rule
 _HEADS = 1 << 18  # bytes that the heads of a record may take, unpacked
 _BLOCK_LENGTH = re.compile(rb"\r\nContent-Length: (\d{1,18})(?:\r\n|\Z)")
+_PACKING = 1 << 10  # bytes that what cannot be packed takes more, beside a thousandth
 _RECORD_END = 4  # bytes behind the block of a record
 _REFERS_TO = re.compile(rb"\r\nWARC-Refers-To-Target-URI: ([^\r\n]*)")
 
 
 class UnwholeRecordError(Exception):
     """No whole record is where one is looked for; the text says what is there."""
+
+
+class LargeRecordError(UnwholeRecordError):
+    """What stands there is larger than a page may be."""
 
 
 class StoredAnswer(NamedTuple):
@@ -56,7 +61,8 @@ class RecordReader:
 
     def answer(self, path: Path, offset: int, length: int, limit: int) -> StoredAnswer:
         """Return the record that takes these bytes of a file, as `stored_answer` does. Raises OSError as well."""
-        return stored_answer(os.pread(self._opened(path).fileno(), length, offset), offset, limit)
+        check_length(length, limit)
+        return stored_answer(self.bytes_at(path, offset, length), offset, limit)
 
     def head(self, path: Path, offset: int, length: int) -> StoredAnswer:
         """Return the record that begins at an offset of a file, as far as its heads go: little of a page is read.
@@ -65,14 +71,16 @@ class RecordReader:
         """
         file = self._opened(path).fileno()
         for most in (_HEAD_PACKED, _HEADS):
-            found = stored_head(os.pread(file, min(most, length), offset), offset, length)
+            found = stored_head(os.pread(file, max(0, min(most, length)), offset), offset, length)
             if found is not None:
                 return found
         raise UnwholeRecordError("what stands there is cut")
 
     def bytes_at(self, path: Path, offset: int, length: int) -> bytes:
-        """Return bytes of a file. Raises OSError."""
-        return os.pread(self._opened(path).fileno(), length, offset)
+        """Return bytes of a file, fewer at its end: room is taken for what is there. Raises OSError."""
+        file = self._opened(path).fileno()
+        left = os.fstat(file).st_size - offset
+        return os.pread(file, max(0, min(length, left)), offset)
 
     def close(self) -> None:
         """Let go of the file; calling it again does nothing."""
@@ -86,6 +94,14 @@ class RecordReader:
             self._file = open_file(path)
             self._path = path
         return self._file
+
+
+def check_length(length: int, limit: int) -> None:
+    """Raise UnwholeRecordError where no packed record of `limit` bytes can take so many: they are not even read."""
+    if length <= 0:
+        raise UnwholeRecordError("nothing stands there")
+    if length > limit + limit // 1_000 + _PACKING:
+        raise LargeRecordError(f"it takes {length:,} bytes, more than a page may have")
 
 
 def stored_answer(data: bytes, offset: int, limit: int) -> StoredAnswer:
@@ -197,7 +213,7 @@ def _unpacked(data: bytes, limit: int) -> bytes:
     except _INFLATE_ERROR as error:
         raise UnwholeRecordError("what stands there is damaged") from error
     if len(raw) > limit:
-        raise UnwholeRecordError(f"what stands there is larger than {limit:,} bytes, more than a page may have")
+        raise LargeRecordError(f"what stands there is larger than {limit:,} bytes, more than a page may have")
     if not inflate.eof or inflate.unused_data:
         raise UnwholeRecordError("what stands there is cut, or not the record of the page")
     return raw

@@ -8,8 +8,10 @@ and so on.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from scrawler.archive.http_store import http_options
 from scrawler.archive.members import open_file
 from scrawler.errors import ArchiveError, SettingsError, UnreadableError, message_of
 from scrawler.tuples.classes import NamedTuple
@@ -31,12 +34,21 @@ _GAP = 1 << 18  # bytes that are passed by, and still it is read on: requests an
 _FILES = 4  # files of which something is held: machines write one each, and their pages come by turns
 _ENDLESS = 1 << 62
 _OBJECT_STORES = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci", "oss", "memory"))
+# The servers that a URL names itself; object stores are where the environment says. Others of fsspec's schemes lead to
+# further URLs, unpack, or run programs, and a file of settings may come from somebody else.
+_SERVERS = frozenset(("http", "https", "ftp", "sftp", "ssh", "smb", "hdfs", "webhdfs", "webdav", "dav", "davs"))
+_HERE = "file"
 _OPTIONS: dict[str, dict[str, Any]] = {  # the copier has patience of its own, and wants to hear of a stop
     "s3": {"config_kwargs": {"connect_timeout": 10, "read_timeout": 60, "retries": {"max_attempts": 2}}},
 }
 _READ_MISSING = (
     "the package for it is not installed: pip install 'seed-scrawler[remote]' brings that for s3:// and file://"
 )
+
+
+def no_address(address: str) -> bool:
+    """Let no server be asked."""
+    return False
 
 
 class RemoteError(ArchiveError):
@@ -62,15 +74,23 @@ def never() -> bool:
 class Remote:
     """A folder elsewhere, by its URL; any thread may use it. Nothing is asked before the first call.
 
-    Raises SettingsError where the URL names nothing that can be reached from this installation.
+    A server that the URL names is asked where it `may_ask` each of its addresses. Raises SettingsError where the URL
+    names nothing that can be reached from this installation.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, may_ask: Callable[[str], bool] = no_address) -> None:
         self.url = url.rstrip("/")
-        scheme = urlsplit(url).scheme
+        self._may_ask = may_ask
+        parts = urlsplit(url)
+        scheme = parts.scheme
+        if scheme not in _OBJECT_STORES | _SERVERS | {_HERE}:
+            raise SettingsError(f"{self.url}: copies of an archive can be kept at s3://, file:// and the like alone")
+        self._server = (parts.hostname or "") if scheme in _SERVERS else None  # to be looked at before it is asked
+        self._is_here = scheme == _HERE
         try:
             fsspec = import_module("fsspec")
-            made = fsspec.core.url_to_fs(self.url, use_listings_cache=False, **_OPTIONS.get(scheme, {}))
+            options = http_options(may_ask) if scheme in ("http", "https") else _OPTIONS.get(scheme, {})
+            made = fsspec.core.url_to_fs(self.url, use_listings_cache=False, **options)
         except ImportError as error:
             raise SettingsError(f"{self.url}: {_READ_MISSING}") from error
         except (ValueError, TypeError, OSError) as error:
@@ -115,6 +135,8 @@ class Remote:
     def read(self, name: str, offset: int, length: int) -> bytes:
         """Return bytes of a file, fewer at its end. Raises FileNotFoundError, RemoteError."""
         with self._mapped(f"read {name} in", may_miss=True):
+            if self._is_here and not os.path.isfile(self._path(name)):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))  # a pipe would keep its reader
             data: bytes = self._files.cat_file(self._path(name), start=offset, end=offset + length)
         return data
 
@@ -219,13 +241,32 @@ class Remote:
     @contextmanager
     def _mapped(self, what: str, may_miss: bool = False) -> Iterator[None]:
         try:
+            self._look_at_server()
             yield
-        except (ArchiveError, StoppedError):
+        except (ArchiveError, SettingsError, StoppedError):
             raise
         except Exception as error:
             if may_miss and isinstance(error, FileNotFoundError):
                 raise
             raise RemoteError(f"cannot {what} {self.url}: {_in_short(error)}") from error
+
+    def _look_at_server(self) -> None:
+        """Raise SettingsError, once, where the server of the URL has an address that may not be asked."""
+        if self._server is None:
+            return
+        refused = [address for address in addresses_of(self._server) if not self._may_ask(address)]
+        if refused:
+            raise SettingsError(
+                f"{self.url} is at the private address {refused[0]}: --allow-addresses, SCRAWLER_ALLOW_ADDRESSES or"
+                " allow_addresses in scrawler.toml lets it be asked"
+            )
+        self._server = None
+
+
+def addresses_of(host: str) -> list[str]:
+    """Return the addresses of a host. Raises OSError."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
 def _sync(out: Any) -> None:

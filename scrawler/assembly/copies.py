@@ -20,7 +20,7 @@ from scrawler.core.party.earlier import EarlierVisit
 from scrawler.core.records.records import place_of, prefix_of
 from scrawler.errors import StoreError
 from scrawler.model.rows import PageRow
-from scrawler.settings import Settings
+from scrawler.settings import Settings, largest_body
 from scrawler.store.earlier import EarlierCrawl, EarlierPage
 from scrawler.tuples.classes import NamedTuple
 
@@ -55,7 +55,7 @@ class CrawlArchives:
         """Read what `crawls` have archived, the newest first; `say` is told once that a copy cannot be read."""
         self._crawls = crawls
         self._pages_dir = settings.pages_dir
-        self._most = settings.max_body
+        self._most = largest_body(settings)
         self.away = False  # a database could not be asked
         self._folders: dict[int, dict[str, Path]] = {}
         self._say = say
@@ -170,6 +170,6 @@ class CrawlArchives:
                 yield crawl, page
 
     def _stored(self, reader: RecordReader, crawl: int, page: EarlierVisit | EarlierPage) -> StoredAnswer:
-        largest = max(self._most, page.length) + _HEADS
+        largest = self._most + _HEADS  # the database may claim any length
         path = self.path(crawl, page.warc_file)
         return reader.answer(path, page.warc_offset, page.warc_length, largest)

@@ -7,11 +7,11 @@ from contextlib import closing
 
 from scrawler.archive.reading import RecordReader
 from scrawler.assembly.copies import CopyState, CrawlArchives
-from scrawler.errors import StoreError
+from scrawler.errors import SettingsError, StoreError
 from scrawler.model.rows import PageRow
-from scrawler.settings import Settings
+from scrawler.settings import Settings, earlier_unnamed
 from scrawler.store.crawls import Crawls
-from scrawler.store.earlier import EarlierCrawl, close_earlier, open_referred
+from scrawler.store.earlier import EarlierCrawl, close_earlier, may_open, open_referred
 from scrawler.store.engine import Database, Waiting
 from scrawler.store.pages import Pages
 
@@ -32,7 +32,11 @@ def lost_references(
     given = list(dict.fromkeys([*named, *Crawls(database).referred_to()]))
     if not given:
         return
-    earlier = open_referred(given, database, Waiting(give_up_after=settings.database_patience))
+    unnamed = next((one for one in given if not may_open(one, database, settings.dedup_from)), None)
+    if unnamed is not None:  # what it has is not to be taken for lost
+        raise SettingsError(earlier_unnamed(unnamed))
+    waiting = Waiting(give_up_after=settings.database_patience)
+    earlier = open_referred(given, database, waiting, settings.dedup_from)
     try:
         archives = CrawlArchives((EarlierCrawl(database), *earlier), settings)
         with closing(RecordReader()) as own, closing(RecordReader()) as reader:

@@ -31,7 +31,7 @@ from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
 from scrawler.revisit.due import Wishes
-from scrawler.settings import Settings
+from scrawler.settings import Settings, largest_body
 from scrawler.store.engine import Database
 from scrawler.store.first_states import Archived
 from scrawler.store.revisits import Revisits
@@ -112,7 +112,7 @@ class ArchivedHeaders:
             yield one
 
     def _of_page(self, reader: RecordReader, page: PageRow) -> Archived:
-        largest = max(self._settings.max_body, page.length) + _HEADS
+        largest = largest_body(self._settings) + _HEADS
         answer = reader.answer(self._path(page.warc_file), page.warc_offset, page.warc_length, largest)
         if not answer.record.says(page.url, page.digest, page.revisit):
             return Archived()

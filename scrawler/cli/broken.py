@@ -44,7 +44,10 @@ _SHOWN = 20  # pages that text names of those that lead to one URL
 _SHOWN_IN_HTML = 10  # the same on a page
 _MOST_ROWS = 1_000  # URLs of one kind on a page, which a browser has to lay out
 _FOUND_ANY = 1  # exit code
+# What the crawl that asks may do is the user's to say, whatever the database has of the last run.
+_ASKING = ("proxy", "netrc", "cookie_file", "ca_file", "insecure", "allow_private", "allow_addresses", "resolve")
 _FILE, _EXTERNAL = "own file", "external URL"  # what is asked for
+_WHAT_TO_DO = {"private-address": "private-address (with --allow-private it is)"}
 _UNCHECKED = "unchecked"  # the reason that is told of what could not be checked
 
 
@@ -62,7 +65,7 @@ _UNCHECKED = "unchecked"  # the reason that is told of what could not be checked
     show_default=True,
     help="How to write them.",
 )
-@with_settings("pages_dir")
+@with_settings("pages_dir", "archive_to", "dedup_from", *_ASKING)
 def broken(
     settings: Settings,
     seed: str | None,
@@ -199,7 +202,7 @@ def _came_to(of: Checked) -> str:
     parts = [f"{of.fine:,} fine", f"{len(of.broken) - of.places:,} broken"]
     parts += [f"{counted(of.places, 'place')} missing"] if of.places else []
     parts += [f"{len(of.unchecked):,} could not be checked"] if of.unchecked else []
-    parts += [f"{number:,} not asked: {why}" for why, number in sorted(of.not_asked.items())]
+    parts += [f"{number:,} not asked: {_WHAT_TO_DO.get(why, why)}" for why, number in sorted(of.not_asked.items())]
     return ", ".join(parts)
 
 

@@ -25,7 +25,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line
 @click.option("--text", "what", flag_value="text", help="Write the text that a reader sees, in UTF-8.")
 @click.option("--markdown", "what", flag_value="markdown", help="Write the page as Markdown, without its navigation.")
 @ARCHIVE
-@with_settings("pages_dir", "archive_to")
+@with_settings("pages_dir", "archive_to", "dedup_from")
 def cat(settings: Settings, url: str, what: str | None, archive: str | None) -> None:
     """Write the body of URL as a browser would get it.
 

@@ -63,7 +63,7 @@ def _row(change: Change) -> dict[str, object]:
 @click.argument("second", type=Whole(0), required=False)
 @click.option("--body", is_flag=True, help="Compare the decoded bodies, not the text that a reader sees.")
 @click.option("--bytes", "in_bytes", is_flag=True, help="With --body: write it in the page's own charset, for patch.")
-@with_settings("pages_dir", "archive_to")
+@with_settings("pages_dir", "archive_to", "dedup_from")
 def diff_command(
     settings: Settings, url: str, first: int | None, second: int | None, body: bool, in_bytes: bool
 ) -> None:

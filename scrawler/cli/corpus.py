@@ -42,7 +42,7 @@ _FORMATS = (Format.JSONL, Format.PARQUET)
     help="What finds main texts: trafilatura is better on articles, and ten times as slow.",
 )
 @ARCHIVE
-@with_settings("pages_dir", "archive_to")
+@with_settings("pages_dir", "archive_to", "dedup_from")
 def corpus(
     settings: Settings,
     file: str,

@@ -18,7 +18,7 @@ from scrawler.units import counted
 @click.command()
 @click.argument("file", type=FILLED)
 @ARCHIVE
-@with_settings("pages_dir", "archive_to")
+@with_settings("pages_dir", "archive_to", "dedup_from")
 def rank(settings: Settings, file: str, archive: str | None) -> None:
     """Write to FILE what each fetched URL weighs by the number of pages that link to it.
 

@@ -32,7 +32,7 @@ _COLUMNS = ("file", "offset", "length", "problem", "url")
 @click.command()
 @click.option("--json", "written", flag_value="json", default=None, help="Write JSON, a row a line.")
 @ARCHIVE
-@with_settings("pages_dir", "archive_to")
+@with_settings("pages_dir", "archive_to", "dedup_from")
 def verify(settings: Settings, written: str | None, archive: str | None) -> None:
     """Read all WARC files of this host and compare each record with its row, both ways.
 

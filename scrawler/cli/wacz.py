@@ -21,7 +21,7 @@ from scrawler.units import counted, human_bytes
 @click.command()
 @click.argument("file", type=FILLED)
 @click.option("--text", "texts", is_flag=True, help="List pages with their texts, for full-text search in the player.")
-@with_settings("pages_dir", "archive_to")
+@with_settings("pages_dir", "archive_to", "dedup_from")
 def wacz(settings: Settings, file: str, texts: bool) -> None:
     """Pack the crawl into FILE.wacz, for replayweb.page.
 

@@ -15,7 +15,7 @@ from scrawler.settings import Settings
 @click.command("why")
 @click.argument("url", type=FILLED)
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
-@with_settings()
+@with_settings("pages_dir", "archive_to", "dedup_from")
 def why_command(settings: Settings, url: str, as_json: bool) -> None:
     """Say why URL was fetched or not.
 

@@ -13,28 +13,30 @@ from pathlib import Path
 from types import TracebackType
 
 from scrawler.archive.reading import (
+    LargeRecordError,
     RecordReader,
     StoredAnswer,
     UnwholeRecordError,
+    check_length,
     metadata_before,
     rendered_before,
     stored_answer,
 )
 from scrawler.archive.record import sent_head
-from scrawler.archive.remote import Remote, RemoteRecords
+from scrawler.archive.remote import RemoteRecords
 from scrawler.assembly.urls import make_analyzer
-from scrawler.core.records.records import prefix_of
+from scrawler.core.records.copies import remote_at
+from scrawler.core.records.records import is_inside, prefix_of
 from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError, StoreError, UnreadableError
 from scrawler.extract.decode import Decoded, decode_body
 from scrawler.fetch.wire import parse_headers
 from scrawler.insight.asked import Asked, read_asked
-from scrawler.insight.last_settings import crawl_settings
 from scrawler.model.results import AS_EXPECTED, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
-from scrawler.settings import Settings, checked_folder
+from scrawler.settings import Settings, checked_folder, copies_unnamed, earlier_unnamed, is_local, largest_body
 from scrawler.store.crawls import Crawl, Crawls
-from scrawler.store.earlier import absolute, open_referred
+from scrawler.store.earlier import absolute, may_open, open_referred
 from scrawler.store.engine import Database, Waiting
 from scrawler.store.machines import Machines
 from scrawler.store.traces import Traces
@@ -174,8 +176,18 @@ class PageReader:
         self._records = RecordReader()
         self._only_copies = archive is not None
         self._copies_at = _checked(archive) or settings.archive_to
+        self._unnamed_copies: str | None = None  # where else there are copies, as only the database says
+        if self._copies_at is None:
+            self._take_copies(Crawls(database).copied_to())
         self._copies: RemoteRecords | None = None  # made when it is first wanted
         self._written_to = Machines(database).written_to(crawl, socket.gethostname())
+
+    def _take_copies(self, stored: str | None) -> None:
+        """Take copies that the database names where they are on this host: elsewhere the user has to name them."""
+        if stored is not None and is_local(stored):
+            self._copies_at = stored
+        else:
+            self._unnamed_copies = stored
 
     def read(self, page: PageRow) -> PageContent:
         """Return what was answered. Raises RecordsLostError where the archive does not hold it (any more)."""
@@ -283,7 +295,8 @@ class PageReader:
         if gone is not None:
             raise gone
         where = "in the database, nor in earlier ones" if self._earlier else "in the database any more"
-        raise RecordsLostError(f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not {where}")
+        lost = f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not {where}"
+        raise RecordsLostError("; ".join([lost, *map(earlier_unnamed, self._unnamed())]))
 
     def _own_original(self, page: PageRow, revisit: StoredAnswer) -> tuple[PageRow, StoredAnswer] | None:
         """Return it where it is in this crawl's own archive. Raises RecordsLostError where its records are gone."""
@@ -313,22 +326,26 @@ class PageReader:
         given = [] if self._settings.dedup_from is None else [self._settings.dedup_from]
         return list(dict.fromkeys([*given, *Crawls(self._database).referred_to()]))
 
+    def _unnamed(self) -> list[str]:
+        """Return the earlier crawls that are not asked, for only a database names them; the first one is enough."""
+        named = self._settings.dedup_from
+        return [one for one in self._earlier_crawls() if not may_open(one, self._database, named)][:1]
+
     def _opened_earlier(self) -> list[PageReader]:
         given = self._earlier_crawls()
         if not given:
             return []
         waiting = Waiting(give_up_after=self._settings.database_patience)
         try:
-            found = open_referred(given, self._database, waiting)
+            found = open_referred(given, self._database, waiting, self._settings.dedup_from)
         except (StoreError, SettingsError) as error:
             raise RecordsLostError(f"what an earlier crawl has archived cannot be read: {error}") from error
         self._closing = [one.close for one in found]
         readers = []
         for one in found:
-            settings = crawl_settings(Traces(one.database), {}, self._settings)
-            places = {"pages_dir": self._settings.pages_dir, "archive_to": settings.archive_to, "dedup_from": None}
             archive = self._copies_at if self._only_copies else None
-            readers.append(PageReader(one.database, self._settings.model_copy(update=places), one.crawl, archive))
+            settings = self._settings.model_copy(update={"dedup_from": None})
+            readers.append(PageReader(one.database, settings, one.crawl, archive))
         return readers
 
     def _stored(self, page: PageRow) -> StoredAnswer:
@@ -342,8 +359,8 @@ class PageReader:
 
     def _found_in(self, page: PageRow) -> tuple[str, StoredAnswer]:
         """Return where the record of a page was found, and what stands there."""
-        # Its host may have a limit of its own, and an earlier run may have had another one.
-        largest = max(self._settings.max_body, page.length) + _RECORD_HEADS
+        # The database may claim any length: it is no bound of its own.
+        largest = largest_body(self._settings) + _RECORD_HEADS
         place = str(self.path(page.warc_file))
         try:
             if not self._only_copies:
@@ -353,24 +370,33 @@ class PageReader:
             copies = self.copies
             assert copies is not None
             place = f"{copies.remote.url}/{page.warc_file}"
+            check_length(page.warc_length, largest)
             data = copies.read(page.warc_file, page.warc_offset, page.warc_length)
             return place, stored_answer(data, page.warc_offset, largest)
         except (UnwholeRecordError, OSError) as error:
             words = error.strerror or error if isinstance(error, OSError) else error
-            raise RecordsLostError(
-                f"{page.url}: its record is gone from {place}, byte {page.warc_offset:,}: {words};"
-                " `scrawler verify` looks for more"
-            ) from error
+            gone = f"{page.url}: its record is gone from {place}, byte {page.warc_offset:,}: {words}"
+            raise RecordsLostError(f"{gone}; {self._advice(error)}") from error
+
+    def _advice(self, error: Exception) -> str:
+        """Return what to do about a record that cannot be had."""
+        if isinstance(error, LargeRecordError):
+            return "--max-body, SCRAWLER_MAX_BODY or max_body in scrawler.toml says how large a page may be"
+        if self._unnamed_copies is not None and isinstance(error, FileNotFoundError):
+            return copies_unnamed(self._unnamed_copies)
+        return "`scrawler verify` looks for more"
 
     @property
     def copies(self) -> RemoteRecords | None:
         """What reads the copies elsewhere, None where there are none. Raises SettingsError."""
         if self._copies is None and self._copies_at is not None:
-            self._copies = RemoteRecords(Remote(self._copies_at))
+            self._copies = RemoteRecords(remote_at(self._copies_at, self._settings))
         return self._copies
 
     def path(self, warc_file: str) -> Path:
         """Return where a file is: in the folder in use now, else where its machine wrote it. Raises UnreadableError."""
+        if not is_inside(warc_file):
+            raise RecordsLostError(f"the database names {warc_file!r}, which is no file of an archive")
         here = self._settings.pages_dir / warc_file
         there = self._written_to.get(prefix_of(warc_file) or "")
         with _readable(here):

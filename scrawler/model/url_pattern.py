@@ -29,6 +29,9 @@ _PORT = re.compile(r"(.*):([0-9]{1,5})")
 _STARS = re.compile(r"\*+")
 _ANY_SCHEME, _ANY_HOST = "[a-z]+://", "[^/]*"
 _LAST_PORT = 65_535
+_MOST_STARS = 90  # each is a group, and above 99 a reference to a group would be a character by its octal number
+_LONGEST = 16_000  # characters, as many as the longest URL may have
+_SHOWN = 60  # characters of a pattern that a message shows
 _SCHEMES = {80: "http", 443: "https"}  # by the ports that are their own
 
 
@@ -38,6 +41,8 @@ class UrlPatternError(ValueError):
 
 def url_pattern(text: str) -> re.Pattern[str] | Regex:
     """Return what is to be searched for in a normalised URL. Raises UrlPatternError."""
+    if len(text) > _LONGEST:
+        raise UrlPatternError(f"{text[:_SHOWN]!r}... has {len(text):,} characters, and no URL more than {_LONGEST:,}")
     if not text.startswith(REGEX):
         return re.compile(_of_stars(text))
     try:
@@ -62,6 +67,8 @@ def _of_stars(text: str) -> str:
     """Return as a regular expression what is written with stars."""
     if not text:
         raise UrlPatternError("an empty pattern fits no URL")
+    if (stars := len(_STARS.findall(text))) > _MOST_STARS:
+        raise UrlPatternError(f"{text[:_SHOWN]!r}... has {stars:,} stars, and no pattern more than {_MOST_STARS}")
     if "#" in text:
         raise UrlPatternError(f"{text!r} fits no URL: the part behind a # is no part of what is fetched")
     if text.startswith("//"):

@@ -9,8 +9,10 @@ from urllib.parse import quote
 from sqlalchemy import URL, Engine, NullPool, create_engine, event
 from sqlalchemy.engine import make_url
 
+from scrawler.errors import DatabaseUrlError
 from scrawler.serving.tables import TablesError
 from scrawler.serving.values import text_of
+from scrawler.store.parameters import KNOWN, checked_parameters
 
 _POOL = 4
 
@@ -18,6 +20,11 @@ _POOL = 4
 def engine_for(told: str) -> Engine:
     """Return what reads the database at a URL. Raises TablesError, and what SQLAlchemy raises."""
     url = make_url(told)
+    try:
+        if url.get_backend_name() in KNOWN:
+            url = checked_parameters(url)
+    except DatabaseUrlError as error:
+        raise TablesError(str(error)) from error
     if url.get_backend_name() == "sqlite":
         return _sqlite_engine(url.database)
     if url.get_backend_name() == "postgresql":

@@ -49,7 +49,7 @@ def read_tables(path: Path) -> PublishedDatabase:
     """Read such a file. Raises TablesError."""
     try:
         told = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # a number may have endless digits
         raise TablesError(f"cannot read what of the database is published: {path}: {error}") from error
     try:
         return _read(told)

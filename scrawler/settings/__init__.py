@@ -31,6 +31,7 @@ from scrawler.settings.parts import (
 )
 from scrawler.settings.secrets import is_secret, private_values, public_values, with_secrets
 from scrawler.settings.sites import Tables, read_pattern, tables_for
+from scrawler.settings.stored import copies_unnamed, earlier_unnamed, from_database, is_local, largest_body
 from scrawler.settings.words import (
     allowed_values,
     crawl_title,
@@ -60,14 +61,19 @@ __all__ = [
     "allowed_values",
     "check_by_host",
     "checked_folder",
+    "copies_unnamed",
     "crawl_title",
+    "earlier_unnamed",
     "flag_name",
+    "from_database",
     "group_of",
     "has_lines",
     "in_groups",
     "is_by_host",
     "is_list",
+    "is_local",
     "is_secret",
+    "largest_body",
     "live_settings",
     "live_text",
     "load_settings",

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from scrawler.errors import SettingsError
 from scrawler.model.url_pattern import UrlPatternError
 from scrawler.plugins import is_part, parts_in_words
+from scrawler.settings.found import check_depth, check_found, check_programs
 from scrawler.settings.groups import flattened
 from scrawler.settings.kinds import Live
 from scrawler.settings.parts import SETTING_NAMES, SITES, Settings, is_by_host
@@ -189,9 +190,16 @@ def _from_toml(config: Path | None) -> dict[str, Any]:
         if os.path.lexists(path) and not path.is_file():  # without what somebody meant to say, nothing is to begin
             what = "not a regular file" if path.exists() else "a link to a file that is not there"
             raise SettingsError(f"{path}: {what}")
+        if config is None:
+            check_found(path)
         text = path.read_bytes() if path.is_file() else b""
-        values = tomllib.loads(text.decode("utf-8-sig"))  # some editors begin a file with a byte order mark
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        decoded = text.decode("utf-8-sig")  # some editors begin a file with a byte order mark
+        check_depth(decoded)
+        values = tomllib.loads(decoded)
+        repr(values)  # messages show values, which has its own bounds of depth and of digits
+    except RecursionError as error:
+        raise SettingsError(f"{path}: not readable as TOML: it is nested too deep") from error
+    except (OSError, ValueError) as error:  # not in UTF-8, no TOML, or a number of endless digits
         raise SettingsError(f"{path}: not readable as TOML: {getattr(error, 'strerror', None) or error}") from error
     try:
         flat = flattened(values)
@@ -200,6 +208,8 @@ def _from_toml(config: Path | None) -> dict[str, Any]:
     for key in flat:
         if key not in Settings.model_fields:
             raise SettingsError(f"{path}: unknown key {key!r}{_hint(key, SETTING_NAMES)}")
+    if config is None:
+        check_programs(path, flat)
     return flat
 
 

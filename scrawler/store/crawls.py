@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -14,8 +14,8 @@ from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.engine import Database, database_time
-from scrawler.store.faults import read_json
-from scrawler.store.rows import inserted_id, inserting_new
+from scrawler.store.faults import read_object
+from scrawler.store.rows import AnyRow, inserted_id, inserting_new
 from scrawler.store.sites import ensure_sites
 from scrawler.store.tables import crawl, run, seed, site
 from scrawler.tuples.classes import dataclass
@@ -148,19 +148,19 @@ class Crawls:
         """Return what the newest of the runs that go on was started with, None if there is none."""
         going_on = select(run.c.settings).where(run.c.ended_at.is_(None)).order_by(run.c.id.desc()).limit(1)
         rows = self._database.rows(going_on)
-        return read_json(rows[0].settings).get(key) if rows else None
+        return read_object(rows[0].settings).get(key) if rows else None
 
     def copied_to(self) -> str | None:
         """Return where the newest of the runs that copied WARC files away has copied them, None if none did."""
         copying = run.c.settings.contains('"archive_to": "', autoescape=True)
         rows = self._database.rows(select(run.c.settings).where(copying).order_by(run.c.id.desc()).limit(1))
-        return read_json(rows[0].settings)["archive_to"] if rows else None
+        return next(_texts(rows, "archive_to"), None)
 
     def referred_to(self) -> list[str]:
         """Return to which earlier crawls its runs have referred (`dedup_from`), those of the newest runs first."""
         referring = run.c.settings.contains('"dedup_from": "', autoescape=True)
         newest = select(run.c.settings).where(referring).order_by(run.c.id.desc()).limit(_REFERRING)
-        return list(dict.fromkeys(read_json(row.settings)["dedup_from"] for row in self._database.rows(newest)))
+        return list(dict.fromkeys(_texts(self._database.rows(newest), "dedup_from")))
 
     def end_run(self, run_id: int, outcome: str, *, pages: int, bytes_: int, errors: int) -> None:
         """Record how a run ended ("completed", "stopped", ...) and its totals."""
@@ -171,6 +171,14 @@ class Crawls:
             connection.execute(update(run).where(run.c.id == run_id).values(values))
 
         self._database.retrying(work)
+
+
+def _texts(rows: Iterable[AnyRow], key: str) -> Iterator[str]:
+    """Yield what the settings of runs have for a key, where that is a text."""
+    for row in rows:
+        value = read_object(row.settings).get(key)
+        if isinstance(value, str) and value:
+            yield value
 
 
 def _stored(connection: Connection) -> Crawl | None:

@@ -107,23 +107,28 @@ def open_earlier(
     """Open an earlier crawl, with those to which it refers itself; to be closed, each.
 
     `given` is a file or a database URL, `own` the database of the crawl at hand, and `scope` its scope, with which that
-    of the earlier ones must agree. What is wrong further back is left out: its payloads are archived once more.
+    of the earlier ones must agree. What is wrong further back is left out: its payloads are archived once more. So is
+    what only a database names, unless it is a file, or on a server that the user has named: see `may_open`.
 
     Raises:
         SettingsError: it is the crawl's own database, or has another scope.
         StoreError: it cannot be opened.
     """
-    return _with_further([_opened(given, own, scope, waiting)], own, scope, waiting)
+    return _with_further([_opened(given, own, scope, waiting)], own, scope, waiting, given)
 
 
-def open_referred(given: Sequence[str], own: Database, waiting: Waiting) -> list[EarlierCrawl]:
+def open_referred(
+    given: Sequence[str], own: Database, waiting: Waiting, named: str | None = None
+) -> list[EarlierCrawl]:
     """Open all earlier crawls to which the records of a crawl may refer, as far as they are there.
 
-    Raises as `open_earlier`, where none of those that are `given` can be opened.
+    Of those that are `given`, the user has `named` one, if any. Raises as `open_earlier`, where none can be opened.
     """
     found: list[EarlierCrawl] = []
     wrong: ScrawlerError | None = None
     for one in given:
+        if not may_open(one, own, named):
+            continue
         try:
             if not any(_is_same(one, known.database) for known in found):
                 found.append(_opened(one, own, None, waiting))
@@ -131,18 +136,43 @@ def open_referred(given: Sequence[str], own: Database, waiting: Waiting) -> list
             wrong = wrong or error
     if wrong is not None and not found:
         raise wrong
-    return _with_further(found, own, None, waiting)
+    return _with_further(found, own, None, waiting, named)
+
+
+def may_open(given: str, own: Database, named: str | None) -> bool:
+    """Tell whether an earlier crawl may be opened: a database names it, and perhaps somebody else has written that.
+
+    A file may. A server is asked where the user has named the same crawl, or keeps another one there: the one that is
+    `named`, or the crawl's `own`.
+    """
+    if _path(given) is not None or given == named:
+        return True
+    servers = {_server(own.where)} if named is None else {_server(own.where), _server(named)}
+    server = _server(given)
+    return server is not None and server in servers
+
+
+def _server(given: str) -> str | None:
+    """Return what a URL says of a server and its user; None for a file, and where parameters may say it otherwise."""
+    if _path(given) is not None:
+        return None
+    try:
+        url = parsed_url(given)
+    except DatabaseUrlError:
+        return None
+    return None if url.query else str(url.set(database=None, password=None))
 
 
 def _with_further(
-    found: list[EarlierCrawl], own: Database, scope: Scope | None, waiting: Waiting | None
+    found: list[EarlierCrawl], own: Database, scope: Scope | None, waiting: Waiting | None, named: str | None
 ) -> list[EarlierCrawl]:
     """Add the crawls to which those refer that were found, and to which these refer."""
     try:
         for one in found:  # those that are added on the way among them
             with suppress(ScrawlerError):
                 for further in Crawls(one.database).referred_to():
-                    _add(found, further, own, scope, waiting)
+                    if may_open(further, own, named):
+                        _add(found, further, own, scope, waiting)
     except BaseException:
         close_earlier(found)
         raise

@@ -23,6 +23,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from scrawler.errors import DatabaseUrlError, StoreError
 from scrawler.model.machines import LEASE
 from scrawler.store.locking import note_locks
+from scrawler.store.parameters import checked_parameters
 from scrawler.store.sqlite_sums import attached
 
 _MYSQL_SESSION = (
@@ -62,9 +63,9 @@ def parsed_url(url: str) -> URL:
         raise DatabaseUrlError(f"the database URL cannot be read; {USE}") from error
     if target.drivername in _MYSQL_DRIVERS:
         # MySQL and MariaDB have one dialect here: both understand all that this package writes.
-        return _on_server(target, "mysql+pymysql")
+        return checked_parameters(_on_server(target, "mysql+pymysql"))
     if target.drivername in _POSTGRESQL_DRIVERS:
-        return _on_server(target, "postgresql+psycopg")
+        return checked_parameters(_on_server(target, "postgresql+psycopg"))
     if target.drivername not in SQLITE_DRIVERS:
         raise DatabaseUrlError(f"no such kind of database: {target.drivername}; {USE}")
     if target.database in (None, "", ":memory:"):
@@ -72,7 +73,7 @@ def parsed_url(url: str) -> URL:
     if "?" in url and not str(target.database).startswith("file:"):
         given = ", ".join(target.query) or "a ?, which begins them"  # in a file's name it would cut this off
         raise DatabaseUrlError(f"an SQLite database takes no parameters, and here stand {given}")
-    return target.set(drivername="sqlite")
+    return checked_parameters(target.set(drivername="sqlite"))
 
 
 def load_dialect(url: str) -> None:

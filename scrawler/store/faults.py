@@ -123,7 +123,17 @@ def read_json(text: str | bytes) -> Any:
     """Read JSON that a row holds. Raises StoreError for what is none any more."""
     try:
         return json.loads(text)
-    except ValueError as error:  # a part of it is no text as well
+    except RecursionError as error:
+        raise StoreError(f"the database {_SQLITE_ADVICE[_CORRUPT]}: the JSON in a row is nested too deep") from error
+    except (ValueError, TypeError) as error:  # a part of it is no text as well, or it has a number of endless digits
         raise StoreError(
             f"the database {_SQLITE_ADVICE[_CORRUPT]}: what stands in a row is no JSON ({error})"
         ) from error
+
+
+def read_object(text: str | bytes) -> dict[str, Any]:
+    """Read a JSON object that a row holds. Raises StoreError for what is none."""
+    found = read_json(text)
+    if not isinstance(found, dict):
+        raise StoreError(f"the database {_SQLITE_ADVICE[_CORRUPT]}: what stands in a row is no JSON object")
+    return found

@@ -16,7 +16,7 @@ from scrawler.model.robots import RobotsRow
 from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engine import Database
-from scrawler.store.faults import read_json
+from scrawler.store.faults import read_json, read_object
 from scrawler.store.frontier import Frontier
 from scrawler.store.outbox import FOR_GUESTS, KEPT, PROMOTED, SENT
 from scrawler.store.rows import in_state
@@ -183,4 +183,4 @@ class Traces:
     def last_settings(self) -> dict[str, Any] | None:
         """Return the settings with which a machine was last started, None if none ever was."""
         rows = self._database.rows(select(run.c.settings).order_by(run.c.id.desc()).limit(1))
-        return dict(read_json(rows[0].settings)) if rows else None
+        return read_object(rows[0].settings) if rows else None

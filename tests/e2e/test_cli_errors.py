@@ -56,7 +56,7 @@ from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment, err
         (("status", "--db", "mysql://u:secret@127.0.0.1:1"), 4, "the database URL names no database"),
         (("status", "--db", "mysql://u:p@secret@127.0.0.1:1/x"), 4, "holds an @; write %40 for it"),
         (("status", "--db", "mysql://u:p/secret@secret@127.0.0.1:1/x"), 4, "holds an @; write %40 for it"),
-        (("status", "--db", "mysql://u@127.0.0.1:1/x?password=secret"), 4, "u@127.0.0.1:1/x cannot be reached"),
+        (("status", "--db", "mysql://u@127.0.0.1:1/x?password=secret"), 4, "u:***@127.0.0.1:1/x cannot be reached"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1/x?foo=1"), 4, "parameters (foo) that cannot be used"),
         (("status", "--db", "mysql://u:p@127.0.0.1:1/x?connect_timeout=z"), 4, "(connect_timeout) that cannot be used"),
         (("status", "--db", "mysql://u:p@127.0.0.1:1/x?ssl_ca=/nowhere"), 4, "(ssl_ca) that cannot be used"),

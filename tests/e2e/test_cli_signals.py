@@ -29,7 +29,7 @@ def test_a_command_leaves_no_folder_behind(number: signal.Signals, scrawler: Scr
     scrawler(*CRAWL, "--no-export", "--stop-timeout", "0")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    with started(tmp_path, "broken", "--external", TMPDIR=str(scratch)) as running:
+    with started(tmp_path, "broken", "--external", "--allow-private", TMPDIR=str(scratch)) as running:
         assert asked.wait(TIMEOUT)
         assert os.listdir(scratch)
         running.send_signal(number)

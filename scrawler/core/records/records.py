@@ -17,6 +17,7 @@ from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import quote
 
 from scrawler.archive import locks
 from scrawler.archive.archive import ClosedFile
@@ -29,6 +30,7 @@ from scrawler.model.records import CdxRow
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 WARC = ".warc.gz"
+_LONGEST_NAME = 200  # characters
 _FILE = re.compile(rf"(?P<prefix>.+)-\d{{17}}-\d{{5,}}(?:\.warc\.gz|\.cdxj\.\w+{UNFINISHED})")
 
 
@@ -279,11 +281,19 @@ def prefix_of(warc_file: str) -> str | None:
     return match["prefix"] if match else None
 
 
+def is_inside(warc_file: str) -> bool:
+    """Tell whether a name leads to a file within a folder: a database may have any, and an archive has none other."""
+    parts = warc_file.split("/")
+    return "\0" not in warc_file and not {"", ".", ".."}.intersection(parts)
+
+
 def place_of(warc_file: str, folder: Path, written_to: Mapping[str, Path]) -> Path:
     """Return where a file is, or should be: in the folder in use now, else where its machine wrote it, if known.
 
     `written_to` has the folder of each machine by the prefix of its files.
     """
+    if not is_inside(warc_file):
+        return folder / quote(warc_file, safe="")[:_LONGEST_NAME]  # where nothing is
     here = folder / warc_file
     if os.path.exists(here):  # False as well where the folder keeps us out
         return here

@@ -51,7 +51,8 @@ def of_site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def run(crawl: Crawl, *words: str, pages: Path | None = None) -> Result:
     folder = ("--pages-dir", str(pages or crawl.folder / "pages"))
-    return CliRunner().invoke(broken, [*words, "--db", crawl.url, *folder])
+    asking = ("--allow-private",) if {"--external", "--check-files"}.intersection(words) else ()
+    return CliRunner().invoke(broken, [*words, *asking, "--db", crawl.url, *folder])
 
 
 def found(of_site: tuple[Crawl, str, bool], *words: str, pages: Path | None = None) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,99 @@
+"""What is taken from the settings that a crawl's database holds: how it was crawled, and nothing that reaches further.
+
+A database may come from somebody else. What connects to other places, loads code, names files to be written or to be
+sent, or opens doors (addresses, certificates, memory) is the user's to say: on the command line, in the environment, or
+in the settings of today. A folder of this host may stand in a database, as everything that is read there proves itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrawler.settings.kinds import MIB, checked_folder
+from scrawler.settings.parts import PART_KINDS, SETTING_NAMES, SITES, Settings
+from scrawler.settings.secrets import is_secret
+
+# Settings that hold as the user gives them now, whatever the database has.
+_OWN = frozenset(
+    (
+        *("db", "dedup_from", "archive_to", "input_dir", "output_dir", "pages_dir"),
+        *("agents", "agent", "exchange_secret_file"),
+        *("feed", "webhook_secret_file", "webhook_private"),
+        *("netrc", "cookie_file", "certificate", "certificate_key", "ca_file", "user"),
+        *("insecure", "allow_private", "allow_addresses", "resolve", "archive_secrets"),
+        *("chromium", "topic", "rank"),
+        *("max_headers", "page_time", "seen_memory", "profile"),
+        *PART_KINDS,
+        *filter(is_secret, SETTING_NAMES),
+    )
+)
+# Settings of memory, which the database may raise to these bytes; the user may allow more.
+_MOST = {"max_body": 128 * MIB, "max_decoded": 256 * MIB}
+
+
+def from_database(stored: Mapping[str, Any], given: Settings) -> Settings:
+    """Return the settings with which a crawl was run, as far as its database may say them; `given` has all else.
+
+    Raises pydantic.ValidationError where another version stored what does not fit.
+    """
+    kept = {key: value for key, value in stored.items() if key in SETTING_NAMES and key not in _OWN}
+    tables = stored.get(SITES, {})
+    settings = Settings.model_validate({**kept, SITES: _tables(tables) if isinstance(tables, Mapping) else {}})
+    own: dict[str, Any] = {key: getattr(given, key) for key in _OWN}
+    for key, most in _MOST.items():
+        own[key] = min(getattr(settings, key), max(most, getattr(given, key)))
+    return settings.model_copy(update={**own, SITES: _joined(settings.sites, given)})
+
+
+def _tables(tables: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: {key: value for key, value in table.items() if key not in _OWN}
+        for name, table in tables.items()
+        if isinstance(table, Mapping)
+    }
+
+
+def _joined(tables: Mapping[str, Mapping[str, Any]], given: Settings) -> dict[str, dict[str, Any]]:
+    """Return tables of hosts as they were stored, with what is the user's own in those that are given now."""
+    joined = {name: _bounded(table, given) for name, table in tables.items()}
+    for name, table in given.sites.items():
+        if of_host := {key: value for key, value in table.items() if key in _OWN}:
+            joined[name] = joined.get(name, {}) | of_host
+    return joined
+
+
+def _bounded(table: Mapping[str, Any], given: Settings) -> dict[str, Any]:
+    bounds = {key: max(most, getattr(given, key)) for key, most in _MOST.items() if key in table}
+    return dict(table) | {key: min(table[key], most) for key, most in bounds.items()}
+
+
+def largest_body(settings: Settings) -> int:
+    """Return how many bytes a body in the archive may have: of any host, and by the settings of any run."""
+    of_hosts = (int(table["max_body"]) for table in settings.sites.values() if "max_body" in table)
+    return max(_MOST["max_body"], settings.max_body, *of_hosts)
+
+
+def is_local(folder: str) -> bool:
+    """Tell whether the URL of a folder of copies is one of this host, which a database alone may name."""
+    try:
+        return checked_folder(folder) is not None and urlsplit(folder).scheme == "file"
+    except (ValueError, TypeError, AttributeError):  # it may be anything
+        return False
+
+
+def copies_unnamed(folder: object) -> str:
+    """Say that copies are not asked for that the database alone names, and what to do."""
+    return (
+        f"the database says that copies are in {folder}, which is not asked, as only the database names it; if it is"
+        " yours, say so by --archive-to, SCRAWLER_ARCHIVE_TO or archive_to in scrawler.toml"
+    )
+
+
+def earlier_unnamed(database: object) -> str:
+    """Say that an earlier crawl is not asked for that the database alone names, and what to do."""
+    return (
+        f"the database refers to the earlier crawl {database}, which is not asked, as only the database names it; if it"
+        " is yours, say so by --dedup-from, SCRAWLER_DEDUP_FROM or dedup_from in scrawler.toml"
+    )
