@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,9 +17,8 @@ from scrawler.assembly.exchange import check_exchange
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
 from scrawler.assembly.proxies import check_proxies
 from scrawler.assembly.referred import lost_references
-from scrawler.assembly.revisits import make_revisits
 from scrawler.assembly.topics import make_focus
-from scrawler.assembly.visit_shares import check_budget, weight_of
+from scrawler.assembly.visit_shares import check_budget
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
@@ -46,7 +44,7 @@ from scrawler.store.machines import Machines
 from scrawler.store.overview import LIVING
 from scrawler.store.pushes import listeners
 from scrawler.store.retries import Retries
-from scrawler.store.revisits import Revisits, order_left
+from scrawler.store.revisits import order_round
 from scrawler.store.seeds import Seeds
 from scrawler.store.starts import Starts
 from scrawler.store.statistics import tell_statistics_again
@@ -164,7 +162,7 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
     """
     with patiently_opened(settings, stop, say) as database:
         upkeep = Upkeep(settings, database, _open_crawl(database, settings)[0], say)
-        taken = upkeep.list_lost_again(_vain(settings, database, say))
+        taken = upkeep.list_lost_again(_vain(settings, database, say), stop.is_set)
     say(f"URLs to be fetched again because their records are gone: {taken.rows + taken.in_vain:,}")
     if taken.in_work:
         say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")
@@ -196,7 +194,7 @@ def retry_seeds(
     """
     with patiently_opened(settings, stop, say) as database:
         _open_crawl(database, settings)
-        taken = Retries(database, packed).take_up(reasons)
+        taken = Retries(database, packed, stop.is_set).take_up(reasons)
     more = counted(taken.in_work, "more is", "more are")
     left = f"; {more} of sites that a machine has in work" if taken.in_work else ""
     say(f"seeds taken up again: {taken.seeds:,}{left}")
@@ -214,7 +212,7 @@ def retry_urls(
     """
     with patiently_opened(settings, stop, say) as database:
         scope = _open_crawl(database, settings)[0].scope
-        taken = UrlRetries(database, packed, partial(is_reachable, scope=scope)).take_up(results)
+        taken = UrlRetries(database, packed, partial(is_reachable, scope=scope), stop.is_set).take_up(results)
     say(f"URLs to be asked for again ({', '.join(sorted(results))}): {taken.urls:,}")
     if taken.in_work:
         say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")
@@ -229,23 +227,18 @@ def begin_again(
     stop: threading.Event,
     say: Callable[[str], None] = lambda line: None,
 ) -> None:
-    """Let ended seeds, all or those given by URL or file, be visited again, before any machine starts.
+    """Order that ended seeds, all or those given by URL or file, are visited again; machines begin their rounds.
 
-    `say` is told how many there are. Pages that were visited less than `older_than` seconds ago are left out.
+    Pages that were visited less than `older_than` seconds ago are left out. `say` is told where an earlier order is
+    not carried out yet.
 
-    Raises StoreError; InputError where a seed is none of the crawl. Done again, it goes on from where it was.
+    Raises StoreError; InputError where a seed is none of the crawl.
     """
     with patiently_opened(settings, stop, say) as database:
-        crawl, settings = _open_crawl(database, settings)
-        revisits = _revisits(settings, database, crawl, stop)
-        left = order_left(database)
-        if left is not None:
-            say("a round that was cut short while it was begun goes on; the next --again begins another")
+        _, settings = _open_crawl(database, settings)
         wanted = _ids_of(database, settings, seeds)
-        begun = revisits.carry_out(left or revisits.order(int(older_than * 1000), wanted))
-    more = f"; {counted(begun.in_work, 'more is', 'more are')} of sites that a machine has in work"
-    urls, number = counted(begun.urls, "URL"), counted(begun.seeds, "seed")
-    say(f"to be visited again: {urls} of {number}{more if begun.in_work else ''}")
+        if not order_round(database, int(older_than * 1000), wanted):
+            say("a round that was cut short while it was begun goes on; the next --again begins another")
 
 
 def _ids_of(database: Database, settings: Settings, given: Sequence[str]) -> list[int] | None:
@@ -276,28 +269,17 @@ def _urls_in(settings: Settings, given: str) -> Iterator[str]:
             yield entry.text
 
 
-def _revisits(settings: Settings, database: Database, crawl: Crawl, stop: threading.Event) -> Revisits:
-    written_to = partial(Machines(database).written_to, crawl, socket.gethostname())
-    return make_revisits(settings, database, crawl.scope, written_to, stop.is_set, weight_of(settings))
-
-
-def _keep(settings: Settings, database: Database, crawl: Crawl, stop: threading.Event) -> None:
-    """Go on with a round that was ordered, and give URLs their times where the crawl is to be kept."""
-    left = order_left(database)
-    if left is None and not settings.keep:
+def _check_keep(settings: Settings, database: Database) -> None:
+    """Look whether URLs of a crawl that is to be kept can ever be due. Raises SettingsError."""
+    if not settings.keep:
         return
-    revisits = _revisits(settings, database, crawl, stop)
-    if left is not None:
-        revisits.carry_out(left)
-    if settings.keep:
-        of_sites = (one.get("revisit", "off") for one in settings.sites.values())
-        never = settings.revisit == "off" and all(word == "off" for word in of_sites)
-        if never and not (Seeds(database).any_with_column("revisit") or listeners(database)):
-            raise SettingsError(
-                "keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive, or start"
-                " `scrawler listen` first, for those that servers and owners send"
-            )
-        revisits.schedule()
+    of_sites = (one.get("revisit", "off") for one in settings.sites.values())
+    never = settings.revisit == "off" and all(word == "off" for word in of_sites)
+    if never and not (Seeds(database).any_with_column("revisit") or listeners(database)):
+        raise SettingsError(
+            "keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive, or start"
+            " `scrawler listen` first, for those that servers and owners send"
+        )
 
 
 @contextmanager
@@ -385,7 +367,7 @@ def _launched(
     tell_statistics_again(database)
     launch = Launch(Starts(database).begin(settings.machines), settings.machines, crawl.files_prefix)
     _tell_orders(Control(database).orders(), say)
-    _keep(settings, database, crawl, stop)
+    _check_keep(settings, database)
     Upkeep(settings, database, crawl, say).look(stop.is_set)
     return launch
 

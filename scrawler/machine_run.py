@@ -284,13 +284,11 @@ class MachineRun:
 
     @contextmanager
     def _keeping(self, machine: Machine) -> Iterator[None]:
-        """Let URLs be visited again as they become due, in the block, if that is wanted."""
-        if not self._settings.keep:
-            yield
-            return
+        """Let rounds begin in the block: one that was ordered, and those of URLs that become due in a kept crawl."""
         stopping = machine.ending.stopping
-        revisits = self._revisits(stopping.is_set)
-        keeper = Keeper(revisits, self._shares, self._settings.revisit_pause, stopping, machine.ending.failed)
+        shares = self._shares if self._settings.keep else None
+        revisits, pause = self._revisits(stopping.is_set), self._settings.revisit_pause
+        keeper = Keeper(revisits, shares, pause, stopping, machine.ending.failed, self._say)
         start(keeper)
         try:
             yield

@@ -17,7 +17,7 @@ from scrawler.archive.remote import DIGESTS, Remote, RemoteError, RemoteFile
 from scrawler.core.party.entries import encode, stored_entry
 from scrawler.core.records.copies import remote_at
 from scrawler.core.records.holding import last_known
-from scrawler.core.records.losses import LossFinder, OwnFiles, unsaid
+from scrawler.core.records.losses import LossFinder, OwnFiles, never, unsaid
 from scrawler.core.records.records import WARC, Records, index_of, is_finished, prefix_of
 from scrawler.core.records.verifying import LOST, Accepted, FileVerifier, Finding, Problem
 from scrawler.errors import SettingsError, UnreadableError
@@ -289,18 +289,20 @@ class Upkeep:
             kind = LossKind.CUT
         self.losses.note(Loss(name, kind, lost, UNCOUNTED))
 
-    def list_lost_again(self, vain: Iterable[PageRow] = ()) -> TakenBack:
-        """List the URLs of records that are gone and not accepted, so that they are fetched again.
+    def list_lost_again(self, vain: Iterable[PageRow] = (), stopping: Callable[[], bool] = never) -> TakenBack:
+        """List the URLs of records that are gone and not accepted, so that they are fetched again, until `stopping`.
 
         So are those of `vain`, pages whose records refer to what is gone of earlier crawls. Their rows stay until they
         are. Raises ArchiveError, StoreError; done again, it goes on from where it was.
         """
-        self.finder.look(say=self._say)
+        self.finder.look(stopping, self._say)
         known = self.losses.all()
         open_ones = [loss for loss in known.values() if not loss.accepted and self.files.path(loss.warc_file)]
         rows = LostRows(self._database, packed, partial(is_reachable, scope=self._crawl.scope))
         total = TakenBack()
         for loss in open_ones:
+            if stopping():
+                return total
             offsets = (row.offset for row in self.finder.lost_rows(loss.warc_file))
             try:
                 taken = rows.take_back(loss.warc_file, offsets)

@@ -16,7 +16,8 @@ from scrawler.seeds.formats import read_entries
 from scrawler.seeds.promoter import ANY_HOPS, Promoted, promote
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.candidates import Candidates
-from scrawler.store.picking import Picked, Picking, Promotion, order_round
+from scrawler.store.picking import Picked, Picking, Promotion
+from scrawler.store.revisits import order_round
 from scrawler.store.rows import sliced
 from scrawler.store.scores import Scores
 from scrawler.store.seeds import NewSeed, Seeds
@@ -90,7 +91,7 @@ class ChoosingCrawl(BareCrawl):
                 ids.append(one.id)
             else:
                 urls.append(one.url)
-        if ids and not order_round(self.database, ids):
+        if ids and not order_round(self.database, seeds=ids):
             raise StoreError("a round was ordered before, and waits to be begun: `scrawler run` begins it")
         return len(ids) + (self._promote_urls(urls) if urls else 0)
 

@@ -198,6 +198,7 @@ def _put_together(
             Opener("URLs are on their way between sites", arrivals.on_their_way),
             Opener("guests have URLs to fetch", waits_for_guests),
             Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
+            Opener("a round that was ordered is being begun", stores.seeds.await_a_round),
         ),
         last_openers=(
             Opener("URLs were sent meanwhile", arrivals.came_meanwhile),

@@ -34,13 +34,15 @@ from scrawler.revisit.due import Wishes
 from scrawler.settings import Settings, largest_body
 from scrawler.store.engine import Database
 from scrawler.store.first_states import Archived
-from scrawler.store.revisits import Revisits
+from scrawler.store.revisits import Begun, Order, Revisits
+from scrawler.units import counted
 from scrawler.urls.scope import is_reachable, site_key
 
 _HEADS = 1 << 20  # bytes of a record beside its body
 _REFERS_TO_DATE = re.compile(rb"\r\nWARC-Refers-To-Date: ([^\r\n]*)")
 _LOOK_EVERY = 2.0  # seconds between looks for URLs that are due ...
 _OF_A_LOOK = 20  # ... or so many times as long as a look takes, if that is longer
+_TELL_EVERY = 10.0  # seconds between two lines on a round that is being begun
 
 
 def make_revisits(
@@ -154,32 +156,100 @@ def original_of(answer: StoredAnswer) -> tuple[str, Millis] | None:
 
 
 class Keeper(threading.Thread):
-    """Lets rounds begin as URLs become due, until `stopping` is set; a database that is away is asked again."""
+    """Lets rounds begin until `stopping` is set: one that was ordered and, where the crawl is kept, as URLs become due.
+
+    A database that is away is asked again.
+    """
 
     def __init__(
         self,
         revisits: Revisits,
-        shares: VisitShares,
+        shares: VisitShares | None,
         pause: float,
         stopping: threading.Event,
         failed: Callable[[BaseException], None],
+        say: Callable[[str], None],
     ) -> None:
+        """`shares` are those of a crawl that is kept; None: it is not."""
         super().__init__(name="keeper")
         self._shares = shares
         self._revisits = revisits
         self._pause_ms = int(pause * 1000)
         self._stopping = stopping
         self._failed = failed
+        self._telling = _Telling(say)
+        self._left: Order | None = None  # what is left of the order: seeds whose sites a machine has in work
+        self._scheduled = False
 
     def run(self) -> None:
-        """Look, wait, and look again."""
+        """Look, wait, and look again; where nothing began, such a look is made less often the longer it takes."""
         wait = 0.0
         try:
             while not self._stopping.wait(wait):
-                began = time.monotonic()
+                looked = time.monotonic()
+                begun = Begun()
                 with suppress(StoreBusyError):
-                    self._shares.look()
-                    self._revisits.begin_due(self._pause_ms)
-                wait = max(_LOOK_EVERY, _OF_A_LOOK * (time.monotonic() - began))
+                    begun = self._look()
+                wait = _LOOK_EVERY if begun.urls else max(_LOOK_EVERY, _OF_A_LOOK * (time.monotonic() - looked))
         except BaseException as error:
             self._failed(error)
+
+    def _look(self) -> Begun:
+        begun = self._carry_out()
+        if self._shares is None:
+            return begun
+        if not self._scheduled:
+            self._revisits.schedule()
+            self._scheduled = True
+        self._shares.look()
+        return begun.plus(self._revisits.begin_due(self._pause_ms))
+
+    def _carry_out(self) -> Begun:
+        """Begin what was ordered, as far as no machine has it in work."""
+        order = self._revisits.ordered()
+        if order is None:
+            return Begun()
+        if self._left is None or self._left.at != order.at:
+            self._left = order
+            self._telling.begins()
+        begun, in_work = self._revisits.carry_out(self._left, self._telling.so_far)
+        if self._stopping.is_set():
+            return begun
+        self._telling.add(begun, len(in_work))
+        self._left = self._left._replace(seeds=tuple(in_work))
+        if not in_work:
+            self._revisits.finish(order)
+        return begun
+
+
+class _Telling:
+    """Tells how far a round that was ordered has begun: now and then, and in the end."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._begun = Begun()  # by earlier looks
+        self._at = 0.0  # monotonic seconds of the next line
+
+    def begins(self) -> None:
+        """Begin with a new order."""
+        self._begun = Begun()
+        self._at = time.monotonic() + _TELL_EVERY
+
+    def so_far(self, begun: Begun) -> None:
+        """Take what this look has begun so far."""
+        now = time.monotonic()
+        if now >= self._at:
+            self._at = now + _TELL_EVERY
+            self._say(f"to be visited again so far: {_in_words(self._begun.plus(begun))}")
+
+    def add(self, begun: Begun, in_work: int) -> None:
+        """Take what a whole look has begun, and how many seeds it had to leave."""
+        is_news = begun.urls or not in_work
+        self._begun = self._begun.plus(begun._replace(in_work=0))
+        if is_news:
+            more = f"; {counted(in_work, 'more waits', 'more wait')} for sites that are in work" if in_work else ""
+            self._say(f"to be visited again: {_in_words(self._begun)}{more}")
+
+
+def _in_words(begun: Begun) -> str:
+    return f"{counted(begun.urls, 'URL')} of {counted(begun.seeds, 'seed')}"

@@ -276,7 +276,6 @@ def _crawled(
     for caution in cautions(settings):  # above, the crawl says them by itself
         LOG.warning("scrawler: %s", caution)
     copying, telling = Copying(settings, LOG.warning), Telling(settings, LOG.warning)
-    first.do(settings, stop, LOG.warning)
 
     def shown(progress: Progress) -> None:
         show(copying.progress(progress))
@@ -288,6 +287,7 @@ def _crawled(
 
     if settings.machines == 1:
         asked = _stop_on_signals(stop)
+        first.do(settings, stop, LOG.warning)
         with beside():
             summary = run_crawl(settings, shown, stop, say=LOG.warning, own_process=True)
         return copying.finished(summary, asked)
@@ -295,6 +295,7 @@ def _crawled(
 
     supervisor = Supervisor(settings, shown, LOG.warning, stop, own_process=True, beside=beside)
     asked = _stop_on_signals(stop, supervisor.kill)
+    first.do(settings, stop, LOG.warning)
     return copying.finished(supervisor.run(), asked)
 
 

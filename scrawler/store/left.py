@@ -18,7 +18,7 @@ from scrawler.store.sizes import SeedSize, sized
 from scrawler.store.tables import machine, page, robots, seed, site
 from scrawler.tuples.classes import NamedTuple
 
-_SITES = 5_000  # sites that are read
+_SITES = 1_000  # sites that are read
 _LARGEST = 50  # seeds in work, those with the most left, whose sites are always among them
 _NEWEST = 20_000  # pages by which response times are told
 _LATELY = 60.0  # seconds

@@ -24,9 +24,8 @@ from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
 from scrawler.store.faults import read_json
 from scrawler.store.relisting import let_go_on, sites_in_work
-from scrawler.store.revisits import Order
 from scrawler.store.rows import inserted_id, sliced
-from scrawler.store.tables import candidate, crawl, inbox, lane, metadata, orphan, outbox, page, promotion, seed, site
+from scrawler.store.tables import candidate, inbox, lane, metadata, orphan, outbox, page, promotion, seed, site
 from scrawler.tuples.classes import NamedTuple
 
 _SEEDS = 200  # of one transaction
@@ -216,20 +215,6 @@ class Picking:
 
         self._database.retrying(note)
         return total
-
-
-def order_round(database: Database, seeds: Sequence[int]) -> bool:
-    """Note that seeds begin another round with the next run; False: one that was ordered before is not begun yet."""
-
-    def work(connection: Connection) -> bool:
-        if connection.scalar(select(crawl.c.again)):
-            return False
-        now = database_time(connection, database.clock)
-        made = Order(now, now, tuple(sorted(seeds)))
-        connection.execute(update(crawl).values(again=made.text()))
-        return True
-
-    return database.retrying(work)
 
 
 _UNBEGUN = and_(

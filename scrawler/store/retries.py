@@ -14,7 +14,7 @@ import json
 import re
 from base64 import b32decode
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, false, or_, select, update
@@ -79,9 +79,10 @@ class Taken(NamedTuple):
 class Retries:
     """Takes seeds up again; `pack` makes the data of a chunk of (url, depth, position, referrer)."""
 
-    def __init__(self, database: Database, pack: Packed) -> None:
-        """Work on `database`."""
+    def __init__(self, database: Database, pack: Packed, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Work on `database`, until `stopping`: what is left is done next time."""
         self._database = database
+        self._stopping = stopping
         self._relisting = Relisting(database, pack, WANTED.number)
         self._rereading = Relisting(database, pack, REREAD.number)
 
@@ -92,7 +93,7 @@ class Retries:
             ended = in_order_of_id(select(seed.c.id, seed.c.site_id).limit(_SEEDS), SeedState.DONE, reason)
             ended = ended.where(seed.c.skipped == 0)
             after = 0
-            while rows := self._database.rows(ended.where(seed.c.id > after)):
+            while not self._stopping() and (rows := self._database.rows(ended.where(seed.c.id > after))):
                 batch = {row.id: row.site_id for row in rows}
                 taken = self._take(batch, self._passing(reason, rows), rereads=reason is EndReason.MAX_DEPTH)
                 ours += taken

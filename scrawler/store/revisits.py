@@ -109,36 +109,39 @@ class Revisits:
 
     # -- by order ------------------------------------------------------------------------------------------
 
-    def order(self, older_than: Millis, seeds: Sequence[int] | None) -> Order:
-        """Note that a round is wanted, of URLs that were visited at least so long ago; one that is left goes on first.
+    def ordered(self) -> Order | None:
+        """Return the order that was not carried out to its end, if there is one."""
+        return order_left(self._database)
 
-        Returns the one that is to be carried out now.
+    def carry_out(self, order: Order, tell: Callable[[Begun], None] = lambda begun: None) -> tuple[Begun, list[int]]:
+        """Begin the round for all seeds of an order, and `tell` after each how many there are by then.
+
+        Returns as well the seeds that are left because a machine has their sites in work.
         """
-
-        def work(connection: Connection) -> Order:
-            left = connection.scalar(select(crawl.c.again))
-            if left:
-                return Order.of(left)
-            now = database_time(connection, self._database.clock)
-            made = Order(now, now - older_than, None if seeds is None else tuple(sorted(seeds)))
-            connection.execute(update(crawl).values(again=made.text()))
-            return made
-
-        return self._database.retrying(work)
-
-    def carry_out(self, order: Order) -> Begun:
-        """Begin the round for all seeds of an order."""
-        total = Begun()
+        total, left = Begun(), []
         for row in self._ended(order):
             if self._stopping():
-                return total
-            total = total.plus(self._begin(row, partial(old_urls, row.id, order)))
-        self._database.retrying(lambda connection: connection.execute(update(crawl).values(again=None)))
-        return total
+                break
+            begun = self._begin(row, partial(old_urls, row.id, order))
+            if begun.in_work:
+                left.append(row.id)
+            total = total.plus(begun)
+            tell(total)
+        return total, left
+
+    def finish(self, order: Order) -> None:
+        """Forget an order whose seeds have all begun its round; a newer one stays."""
+
+        def work(connection: Connection) -> None:
+            text = connection.scalar(select(crawl.c.again))
+            if text and Order.of(text).at == order.at:
+                connection.execute(update(crawl).values(again=None))
+
+        self._database.retrying(work)
 
     def _ended(self, order: Order) -> Iterator[AnyRow]:
-        """Yield the seeds of an order that have not begun its round yet."""
-        wanted = _ended_seeds().where(seed.c.round_at < order.at)
+        """Yield the seeds of an order that have not begun its round yet: those that had ended when it was given."""
+        wanted = _ended_seeds().where(seed.c.round_at < order.at, seed.c.ended_at <= order.at)
         if order.seeds is not None:
             for part in sliced(order.seeds, _SEEDS):
                 yield from self._database.rows(wanted.where(seed.c.id.in_(part)).order_by(seed.c.id))
@@ -360,6 +363,24 @@ def order_left(database: Database) -> Order | None:
     """Return the order that was not carried out to its end, if there is one."""
     text = database.reading(lambda connection: connection.scalar(select(crawl.c.again)))
     return Order.of(text) if text else None
+
+
+def order_round(database: Database, older_than: Millis = 0, seeds: Sequence[int] | None = None) -> bool:
+    """Note that a round of ended seeds is wanted, None: of all, of URLs that were visited at least so long ago.
+
+    Machines begin it. False: one that was ordered before is not begun yet, and nothing is noted.
+    """
+
+    def work(connection: Connection) -> bool:
+        if connection.scalar(select(crawl.c.again)):
+            return False
+        now = database_time(connection, database.clock)
+        at = max(now, connection.scalar(select(sql.max(seed.c.ended_at))) or 0)  # the clock may have been set back
+        made = Order(at, now - older_than, None if seeds is None else tuple(sorted(seeds)))
+        connection.execute(update(crawl).values(again=made.text()))
+        return True
+
+    return database.retrying(work)
 
 
 def _expected(learning: SiteLearning, state: UrlState, policy: RevisitPolicy) -> Learned:

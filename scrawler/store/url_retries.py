@@ -8,7 +8,7 @@ cut short at any point, it is done again. Only sites that no machine has in work
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
@@ -49,9 +49,12 @@ class TakenUrls(NamedTuple):
 class UrlRetries:
     """Lists URLs again; `pack` makes the data of a chunk, `reaches` says whether a seed can ask for a URL."""
 
-    def __init__(self, database: Database, pack: Packed, reaches: Reaches) -> None:
-        """Work on `database`."""
+    def __init__(
+        self, database: Database, pack: Packed, reaches: Reaches, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Work on `database`, until `stopping`: what is left is done next time."""
         self._database = database
+        self._stopping = stopping
         self._reaches = reaches
         self._relisting = Relisting(database, pack, WANTED.number)
 
@@ -60,7 +63,10 @@ class UrlRetries:
         total, after = TakenUrls(), 0
         wanted = and_(page.c.result.in_(sorted(one.value for one in results)), _OWN, ~_LATER.exists())
         found = select(page.c.id).where(wanted).order_by(page.c.id).limit(_PAGES)
-        while ids := [row.id for row in self._database.rows(found.where(page.c.id > after))]:
+        while not self._stopping():
+            ids = [row.id for row in self._database.rows(found.where(page.c.id > after))]
+            if not ids:
+                break
             step = partial(self._take, of_these=and_(page.c.id.in_(ids), wanted))
             total = total.plus(self._database.retrying(step))
             after = ids[-1]

@@ -60,9 +60,10 @@ class Crawl:
         self,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         stop: threading.Event | None = None,
+        say: Callable[[str], None] = lambda line: None,
         **changes: object,
     ) -> RunSummary:
-        return run_crawl(self.settings(**changes), on_progress, stop or threading.Event())
+        return run_crawl(self.settings(**changes), on_progress, stop or threading.Event(), say=say)
 
     def opened(self) -> scrawler.Crawl:
         """The crawl as the library has it."""

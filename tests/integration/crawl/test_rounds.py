@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from scrawler.app import begin_again
+from scrawler.assembly.revisits import make_revisits
 from scrawler.core.party.entries import decode
 from scrawler.insight.broken import broken_links
 from scrawler.insight.broken_section import broken_section
@@ -78,10 +79,21 @@ class Site:
 
 
 def again(crawl: Crawl, *seeds: str, older_than: float = 0.0) -> list[str]:
-    """Let a round begin; return what is said."""
+    """Order a round; return what is said."""
     said: list[str] = []
     begin_again(crawl.settings(), seeds, older_than, threading.Event(), said.append)
     return said
+
+
+def begun(crawl: Crawl) -> None:
+    """Order a round, or find one that was cut short, and begin it as a machine does."""
+    again(crawl)
+    with closing(open_database(crawl.url)) as database:
+        rounds = make_revisits(crawl.settings(), database, Scope.HOST, dict, lambda: False)
+        order = rounds.ordered()
+        assert order is not None
+        assert rounds.carry_out(order)[1] == []
+        rounds.finish(order)
 
 
 def rows_of(crawl: Crawl, server: RawServer) -> dict[tuple[str, int], PageRow]:
@@ -104,10 +116,14 @@ def test_what_was_crawled_is_visited_again(crawl_on_both: Crawl, serve: Serve) -
     server = serve(site)
     crawl.add([server.url()])
     crawl.run(max_pages=6)
-    assert again(crawl, older_than=3600) == ["to be visited again: 0 URLs of 0 seeds"]
+    said: list[str] = []
+    again(crawl, older_than=3600)
+    assert crawl.run(say=said.append).outcome == "ended"
+    assert said == ["to be visited again: 0 URLs of 0 seeds"]
     for site.now in (1, 2, 3):
-        assert "of 1 seed" in again(crawl)[-1]
-        assert crawl.run(max_pages=9).outcome == "ended"  # a limit of each round
+        again(crawl)
+        assert crawl.run(max_pages=9, say=said.append).outcome == "ended"  # a limit of each round
+        assert "of 1 seed" in said[-1]
     rows = rows_of(crawl, server)
     assert {key: row.status for key, row in rows.items() if key[0] == "/goes"} == {
         ("/goes", 0): 200, ("/goes", 1): 404, ("/goes", 2): 404, ("/goes", 3): 200
@@ -196,14 +212,14 @@ def test_a_round_that_is_cut_short_while_it_begins_is_begun_by_the_next_run(
 
         event.listen(Engine, "after_cursor_execute", count_down)
         try:
-            again(crawl)
+            begun(crawl)
         except _KilledError:
             pass
         finally:
             event.remove(Engine, "after_cursor_execute", count_down)
         whole = left > 0
         if not whole:
-            again(crawl)
+            begun(crawl)
         with closing(open_database(crawl.url)) as database:
             _check_listed(database)
         if whole:
@@ -233,7 +249,8 @@ def test_a_crawl_that_is_kept_visits_what_is_due_until_it_is_stopped(crawl: Craw
     crawl.run()  # nothing of this is due: what the first round brought is scheduled when the crawl is kept
     with kept(crawl, revisit="fixed", revisit_interval=1, revisit_pause=0):
         wait_for(lambda: crawl.seed(server.url()).round >= 2, HANGS, "a second round")
-    assert {path for path, visit in rows_of(crawl, server) if visit} >= {"/", "/same", "/tagged", "/changes"}
+        due = {"/", "/same", "/tagged", "/changes"}
+        wait_for(lambda: due <= {path for path, visit in rows_of(crawl, server) if visit}, HANGS, "each is visited")
     crawl.run()  # what was stopped in the midst goes on
     check_records(crawl.url, crawl.folder / "pages")
 
@@ -406,3 +423,51 @@ def test_a_round_in_which_all_is_broken_leaves_what_was_there(crawl: Crawl, serv
     assert ends == [EndReason.HTTP_ERROR, EndReason.COMPLETED]
     found = Counter((kind, visit) for kind, _path, visit in changes(crawl, server))
     assert (found["failing", 1], found["back", 2]) == (6, 6)
+
+
+def test_seeds_are_visited_again_while_others_are_prepared(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second seed begins once the first one was asked; a stop at the third leaves it to the next run."""
+    servers = [serve(Site(), f"127.0.0.{host}") for host in (2, 3, 4)]
+    crawl.add([server.url() for server in servers])
+    crawl.run()
+    asked = [len(server.heads) for server in servers]
+    begin, stop = revisits.Revisits._begin, threading.Event()
+    begun_seeds: list[int] = []
+
+    def step(self: revisits.Revisits, row: Any, *rest: Any) -> revisits.Begun:
+        begun_seeds.append(row.id)
+        if len(begun_seeds) == 2:
+            wait_for(lambda: len(servers[0].heads) > asked[0], HANGS, "a request of the first seed's round")
+        if len(begun_seeds) == 3:
+            stop.set()
+        return begin(self, row, *rest)
+
+    monkeypatch.setattr(revisits.Revisits, "_begin", step)
+    again(crawl)
+    assert crawl.run(stop=stop).outcome == "stopped"
+    assert [seed.round for seed in crawl.seeds()] == [1, 1, 0]
+    said: list[str] = []
+    assert crawl.run(say=said.append).outcome == "ended"
+    assert "of 1 seed" in said[-1]
+    assert [(seed.round, seed.end_reason) for seed in crawl.seeds()] == [(1, EndReason.COMPLETED)] * 3
+    visits = Counter(row.url for row in crawl.pages())
+    assert set(visits.values()) == {2}
+
+
+def test_seeds_of_one_host_begin_as_their_site_is_free(crawl: Crawl, serve: Serve) -> None:
+    """The machine takes the site up with the first of them; the others' round begins once it is let go."""
+    server = serve(lambda visit: _answer_each(visit))
+    crawl.add([server.url(f"/{name}") for name in ("a", "b", "c")])
+    crawl.run()
+    again(crawl)
+    said: list[str] = []
+    assert crawl.run(say=said.append).outcome == "ended"
+    assert said[-1] == "to be visited again: 3 URLs of 3 seeds"
+    assert Counter(row.url for row in crawl.pages()) == {server.url(f"/{name}"): 2 for name in ("a", "b", "c")}
+
+
+def _answer_each(visit: Visit) -> None:
+    while head := visit.request():
+        visit.send(NOT_FOUND if path_of(head) == "/robots.txt" else page(path_of(head)))
