@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from scrawler.core.asking.robots_body import ROBOTS_BYTES, robots_body
 from scrawler.core.party.decisions import PUSH_BACK, has_invalid_length, location_of, wants_retry
+from scrawler.core.party.errands import Errands
 from scrawler.core.party.flights import RobotsFlight
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules, HostRules, retry_pause_ms
@@ -73,6 +74,7 @@ class Origins:
         self._rules = rules
         self._name_found = name_found
         self._hosts = hosts
+        self.errands = Errands(look_again)
 
     def of(self, site: SiteContext, url: str) -> Origin:
         """Return the origin of a URL, made on first use."""
@@ -82,6 +84,7 @@ class Origins:
             if len(site.origins) >= site.most_origins:
                 site.forget_origins(time.monotonic())
             known = site.origins[name] = Origin(name, site.shared(host_port(url)[0]))
+            self.errands.meet(site, name + "/", known.host)
             self._follow_host(known)
             if site.robots_kept and (row := site.robots_kept.pop(name, None)) is not None:
                 self._restore(site, known, row)
@@ -198,8 +201,7 @@ class Origins:
         site.robots_kept = (site.robots_kept or {}) | kept or None
 
     def _restore(self, site: SiteContext, origin: Origin, row: RobotsRow) -> None:
-        body = zlib.decompressobj().decompress(row.body, MAX_ROBOTS) if row.body else b""
-        origin.robots, origin.robots_row = RobotsRules.parse(row.status, body, self._token), row
+        origin.robots, origin.robots_row = RobotsRules.parse(row.status, _text_of(row), self._token), row
         age = site.clock.now() - row.fetched_at
         # Of one that is from the future nobody knows the age: the clock was set back. It is asked for anew.
         left = min(ROBOTS_FRESH - age, ROBOTS_FRESH) if age > -_ASTRAY else 0
@@ -216,8 +218,35 @@ class Origins:
         if flight.url in site.condemned:
             self._unavailable(flight, site.condemned[flight.url], Result.ROBOTS_UNAVAILABLE)
             return None
+        now = time.monotonic()
+        answer = self.errands.answer(flight.url, now)
+        if answer is not None and _is_telling(answer) and answer.result is not Result.REDIRECT:
+            self.robots_answer(flight, answer)
+            return None
         origin.pending = True
-        return Request(flight.url, origin.address, flight, ROBOTS_BYTES, limits=origin.fetch)
+        request = Request(flight.url, origin.address, flight, ROBOTS_BYTES, limits=origin.fetch)
+        if self.errands.waits(site, flight.url, now):
+            site.queued.append(request)
+            return None
+        return request
+
+    def copy_of(self, request: Request, now: float) -> Response | None:
+        """Return the answer to a request for a robots.txt, where another site has had it, or has it by its own."""
+        found = self.errands.answer(request.url, now) or self._of_owner(request, now)
+        return None if found is None else found._replace(request=request)
+
+    def _of_owner(self, request: Request, now: float) -> Response | None:
+        """Return what the site says whose robots.txt it is, if that is here and knows it."""
+        owner = self.errands.owner(request.url)
+        name = origin_of(request.url)
+        known = None if owner is None else owner.origins.get(name)
+        if known is None or known.robots_row is None or known.pending or now >= known.robots_until:
+            return None
+        row = known.robots_row
+        if request.url != robots_url(name + "/") or known.robots is None or known.robots.unavailable:
+            return None
+        result = Result.FETCHED if row.status < 300 else Result.HTTP_ERROR
+        return Response(request, result, status=row.status, body=_text_of(row), detail=row.detail)
 
     def crawl_delay(self, origin: Origin) -> float | None:
         """Return the pause in seconds that robots.txt asks for, as far as it is kept."""
@@ -241,6 +270,7 @@ class Origins:
         fault = response.fault
         if fault is None:
             try:
+                self._share(flight, response)
                 follow = self._robots_answer(flight, response)
                 if follow is not None:
                     flight.site.queued.append(follow)
@@ -251,6 +281,16 @@ class Origins:
         for party in flight.site.parties[:1]:
             party.note_fault(f"{flight.url}: {fault.text}")
         return fault
+
+    def _share(self, flight: RobotsFlight, response: Response) -> None:
+        """Let others have an answer, too; where its server wants to rest, each asks by itself after that."""
+        is_shared = flight.hop > 0 or self.errands.is_wanted(flight.url)
+        if not is_shared or has_invalid_length(response):
+            return
+        if response.status in PUSH_BACK:
+            self.errands.rests(flight.url, flight.site.due_at(flight.asked.host))
+        else:
+            self.errands.answered(flight.url, response, _is_telling(response), time.monotonic())
 
     def _robots_answer(self, flight: RobotsFlight, response: Response) -> Request | None:
         """Take the answer; returns the next request, of a redirect inside the host or without regard to its length."""
@@ -361,3 +401,13 @@ class Origins:
         if not self._resolver.resolve(host, done):
             site.answer_came()
             origin.pending = False  # asked again from the start
+
+
+def _is_telling(response: Response) -> bool:
+    """Tell whether an answer to the request for a robots.txt says something, of whatever kind."""
+    whole = response.result.answered or response.result in (Result.TOO_LARGE, Result.REDIRECT)
+    return whole and response.status < 500 and response.status not in PUSH_BACK
+
+
+def _text_of(row: RobotsRow) -> bytes:
+    return zlib.decompressobj().decompress(row.body, MAX_ROBOTS) if row.body else b""

@@ -23,7 +23,7 @@ from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import shuts_door
 from scrawler.core.party.entries import EntryRole
-from scrawler.core.party.flights import Flight, PageFlight, ProbeFlight, flight_of
+from scrawler.core.party.flights import Flight, PageFlight, ProbeFlight, RobotsFlight, flight_of
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
@@ -161,7 +161,10 @@ class Visits:
         delay = self._delay(flight, rules)
         if delay > 0:
             delay = max(delay, slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
-        return self._pause(site, asked, delay, now)
+        due = self._pause(site, asked, delay, now)
+        if isinstance(flight, RobotsFlight):
+            self._origins.errands.over(site, request.url, asked.host, due, now)
+        return due
 
     @staticmethod
     def _delay(flight: Flight, rules: CrawlRules) -> float:
@@ -264,6 +267,18 @@ class Visits:
     def _start_queued(self, site: SiteContext, now: float) -> float:
         """Start what comes before all pages; returns when to try again if politeness forbids it, else 0."""
         request = site.queued[0]
+        flight = request.tag
+        if isinstance(flight, RobotsFlight):
+            copy = self._origins.copy_of(request, now)
+            if copy is not None:
+                site.queued.pop(0)
+                self._origins.errands.leave(site, request.url)
+                self._origins.robots_answer(flight, copy)
+                return now
+            at = self._origins.errands.wait_for(site, request.url, flight.asked.host, now)
+            if at:
+                site.held_since = site.held_since or now
+                return at
         at = self._checks.wait_for(site, flight_of(request).asked.host, request.address, now)
         if not at:
             request = site.queued.pop(0)
@@ -317,6 +332,8 @@ class Visits:
         site.asked_at = now
         site.connected = True
         self._budget.began(site, request.address)
+        if isinstance(request.tag, RobotsFlight):
+            self._origins.errands.began(site, request.url, request.tag.asked.host, now)
         rules = site.own_rules or self._rules
         if rules.most_in_flight > 1:  # the next one may start before this one is over, not before the pause is
             flight = flight_of(request)

@@ -113,6 +113,13 @@ class Holder(Protocol):
         """Take further seeds of the site."""
 
 
+class Registry(Protocol):
+    """What knows of a site for as long as it is here."""
+
+    def forget(self, site: SiteContext) -> None:
+        """Forget a site that is let go of."""
+
+
 @dataclass(eq=False, slots=True)
 class SiteContext:
     """A claimed site with its parties; the unit that is dealt out, moved and checkpointed.
@@ -185,6 +192,7 @@ class SiteContext:
     left: list[int] = field(default_factory=list)  # of what a communicator brought: what is for no party here
     visits: int = 0  # the id of the site itself, where this machine is a guest at it
     window: Window | None = None  # in which its owner wants it to be asked; None: at any time
+    registry: Registry | None = None  # of the hosts that it asks, once it asks any
     leaves_inbox: bool = False  # whether something there is not for the parties that are here: a new one is to begin
 
     @property
@@ -207,6 +215,8 @@ class SiteContext:
     def forget(self) -> None:
         """Give back the memory that it shares with other sites, as it is let go of."""
         self.seen.close()
+        if self.registry is not None:
+            self.registry.forget(self)
         if self.earlier is not None:
             self.earlier.close()
 

@@ -83,14 +83,15 @@ def test_requests_that_queue_in_the_downloader_do_not_go_out_without_a_pause(cra
 
 
 def test_robots_txt_counts_as_well_wherever_it_is(crawl: Crawl) -> None:
-    """Those of sites at one address redirect to a third host, at another one."""
+    """Those of sites at one address redirect to as many other hosts, at another one."""
     hosts = names(12, THERE)
     with WatchfulServer(crawl.folder, (HERE, THERE), pages=1, latency=0.05) as rules:
         (crawl.folder / "sites").mkdir()
-        away = f"http://{HERE}:{rules.port}/r.txt"
+        away = f"http://{{host}}.rules.example:{rules.port}/r.txt"
         with WatchfulServer(crawl.folder / "sites", (THERE,), pages=1, robots_at=away) as s:
             crawl.add(s.urls(hosts))
-            watch(crawl.settings(threads=3, per_ip=2, resolve=table(hosts)))
+            elsewhere = {f"{host}.rules.example": HERE for host in hosts}
+            watch(crawl.settings(threads=3, per_ip=2, resolve=table(hosts | elsewhere)))
         seen = rules.seen()
     assert len(seen) == 12
     assert most_at_once(seen) == 2

@@ -33,7 +33,10 @@ class Seen(NamedTuple):
 
 
 class WatchfulServer:
-    """Starts the server; `robots` is the text of all robots.txt, `robots_at` a URL to which they redirect instead."""
+    """Starts the server; `robots` is the text of all robots.txt, `robots_at` a URL to which they redirect instead.
+
+    In that, {host} stands for the host that is asked.
+    """
 
     def __init__(
         self,
@@ -97,7 +100,8 @@ async def _serve(given: dict[str, object]) -> None:
 
     def reply(host: str, path: str) -> bytes:
         if path == "/robots.txt" and given["robots_at"]:
-            return b"HTTP/1.1 301 Moved\r\nContent-Length: 0\r\nLocation: %b\r\n\r\n" % str(given["robots_at"]).encode()
+            location = str(given["robots_at"]).replace("{host}", host.partition(":")[0]).encode()
+            return b"HTTP/1.1 301 Moved\r\nContent-Length: 0\r\nLocation: %b\r\n\r\n" % location
         kind, body = (
             ("text/plain", str(given["robots"])) if path.endswith(".txt") else ("text/html", host + path + links)
         )

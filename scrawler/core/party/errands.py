@@ -1,0 +1,232 @@
+"""What a host is asked for on behalf of other sites: a robots.txt to which those of others redirect.
+
+It waits for the clock of the host, as its pages do, and one copy serves all. The clock is that of the site whose host
+it is, where that is here; else one that is kept for it. All of it is guarded by the machine's turn. Nothing depends on
+a call that may not come: whoever waits looks again by itself after a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from scrawler.fetch.downloader import Response
+from scrawler.urls.scope import authority
+
+if TYPE_CHECKING:
+    from scrawler.core.party.site import SiteContext
+
+_OUT: Final = 60.0  # seconds after which a request that nobody has told the end of is taken for over
+_LOOK: Final = 10.0  # seconds after which those look again that wait to be called
+_SOON: Final = 0.05  # seconds between looks at a site that has a request in flight
+_FIRST: Final = 0.1  # seconds for which a site lets others go before it, or they let it
+_KEPT: Final = 24 * 3600.0  # seconds for which an answer serves others (RFC 9309, 2.4) ...
+_KEPT_FAILURE: Final = 60.0  # ... and one that says nothing
+_MOST: Final = 2_000  # answers that are kept, and hosts whose clocks are
+_MOST_BYTES: Final = 8 << 20
+_A_HEAD: Final = 1_000  # bytes, roughly, of an answer beside its body
+
+
+class _Kept:
+    """An answer that serves all who ask for the same."""
+
+    __slots__ = ("response", "until", "weight")
+
+    def __init__(self, response: Response, until: float) -> None:
+        self.response = response
+        self.until = until
+        self.weight = _A_HEAD + len(response.body) + len(response.head)
+
+
+class _Host:
+    """A host that is asked on behalf of others: when it may be asked, and who waits for that, the first one first."""
+
+    __slots__ = ("asked_at", "before", "due", "line", "out_until", "slot")
+
+    def __init__(self) -> None:
+        self.due = 0.0  # where no site here has it
+        self.before = 0.0  # when its own site might have asked it, had nobody else
+        self.out_until = 0.0
+        self.asked_at = 0.0  # when it was asked last on behalf of others
+        self.slot = 0.0  # when the first in the line may ask, though its own site may not yet
+        self.line: dict[SiteContext, None] = {}
+
+
+class Errands:
+    """Knows which site asks which host, and what is asked for, or was, on behalf of others."""
+
+    def __init__(self, look_again: Callable[[SiteContext], None]) -> None:
+        self._look_again = look_again
+        self._owners: dict[str, SiteContext] = {}  # by the authority of an origin
+        self._hosts: dict[str, _Host] = {}  # by that as well
+        self._out: dict[str, tuple[SiteContext, float]] = {}  # by URL: who asks for it, and until when that counts
+        self._waiting: dict[str, dict[SiteContext, None]] = {}  # by URL: who wants the same
+        self._kept: dict[str, _Kept] = {}
+        self._bytes = 0
+
+    # -- whose host it is --------------------------------------------------------------------------------------
+
+    def meet(self, site: SiteContext, url: str, host: str) -> None:
+        """Note that a site asks the host of a URL for pages; what was asked there before counts for it as well."""
+        name = authority(url)
+        self._owners[name] = site
+        site.registry = self
+        known = self._hosts.get(name)
+        if known is not None:
+            site.due[host] = max(site.due_at(host), known.due, known.out_until)
+
+    def forget(self, site: SiteContext) -> None:
+        """Forget a site that is let go of."""
+        for name in [authority(origin + "/") for origin in site.origins]:
+            if self._owners.get(name) is site:
+                del self._owners[name]
+
+    def owner(self, url: str) -> SiteContext | None:
+        """Return the site here that asks the host of a URL for pages."""
+        return self._owners.get(authority(url))
+
+    # -- what is asked for -------------------------------------------------------------------------------------
+
+    def answer(self, url: str, now: float) -> Response | None:
+        """Return an answer that others have had for the same URL a while ago."""
+        found = self._kept.get(url)
+        return found.response if found is not None and now < found.until else None
+
+    def waits(self, site: SiteContext, url: str, now: float) -> bool:
+        """Tell whether another site asks for a URL just now; then it is looked at again once that has come."""
+        asks, until = self._out.get(url, (site, 0.0))
+        if asks is site or now >= until:
+            return False
+        self._waiting.setdefault(url, {})[site] = None
+        return True
+
+    def wait_for(self, site: SiteContext, url: str, host: str, now: float) -> float:
+        """Return when a site that asks for a URL tries again; 0 if as far as others go it may be asked now."""
+        if self.waits(site, url, now):
+            self.leave(site, url)
+            return now + _LOOK
+        name = authority(url)
+        owner = self._owners.get(name)
+        if owner is site:
+            return 0.0
+        known = self._hosts.get(name)
+        if known is None:
+            known = self._hosts[name] = _Host()
+            self._forget_hosts(now)
+        known.line[site] = None
+        first = self._first(known)
+        if first is not site:
+            return now + _LOOK
+        if now < known.out_until:
+            return now + _SOON
+        if owner is None:
+            return 0.0 if now >= known.due else known.due
+        return _turn_before(owner, known, host, now)
+
+    def leave(self, site: SiteContext, url: str) -> None:
+        """Take a site out of the line at the host of a URL, if it stands there; who is the first then is called."""
+        known = self._hosts.get(authority(url))
+        if known is not None and site in known.line:
+            was_first = self._first(known) is site
+            del known.line[site]
+            if was_first:
+                self._call_first(known)
+
+    def _call_first(self, known: _Host) -> None:
+        known.slot = 0.0
+        first = self._first(known)
+        if first is not None:
+            self._look_again(first)
+
+    @staticmethod
+    def _first(known: _Host) -> SiteContext | None:
+        """Return who is the first in a line; those that are here no more are taken out of it."""
+        for site in list(known.line):
+            if site.collector is not None and not site.lost:
+                return site
+            del known.line[site]
+        return None
+
+    def began(self, site: SiteContext, url: str, host: str, now: float) -> None:
+        """Note that a request has started."""
+        self._out[url] = site, now + _OUT
+        name = authority(url)
+        owner = self._owners.get(name)
+        known = self._hosts.get(name)
+        if owner is site or known is None:
+            return
+        known.line.pop(site, None)
+        known.slot = 0.0
+        known.out_until = now + _OUT
+        if owner is not None:
+            known.before = owner.due_at(host)
+            owner.due[host] = known.out_until
+
+    def over(self, site: SiteContext, url: str, host: str, due: float, now: float) -> None:
+        """Note that a request is over, or given up; the host may be asked again when it is `due`."""
+        if self._out.get(url, (None, 0.0))[0] is site:
+            del self._out[url]
+        name = authority(url)
+        owner, known = self._owners.get(name), self._hosts.get(name)
+        if known is not None and owner is not site:
+            known.due, known.out_until, known.asked_at = due, 0.0, now
+            if owner is not None:
+                owner.due[host] = max(due, known.before)
+                self._look_again(owner)
+            self._call_first(known)
+        self._call(url)
+
+    def answered(self, url: str, response: Response, is_telling: bool, now: float) -> None:
+        """Keep an answer for all others, and call those that wait for it."""
+        gone = self._kept.pop(url, None)
+        self._bytes -= gone.weight if gone is not None else 0
+        kept = _Kept(response, now + (_KEPT if is_telling else _KEPT_FAILURE))
+        self._kept[url] = kept
+        self._bytes += kept.weight
+        while len(self._kept) > _MOST or self._bytes > _MOST_BYTES:
+            oldest = next(iter(self._kept))
+            self._bytes -= self._kept.pop(oldest).weight
+        self._call(url)
+
+    def rests(self, url: str, until: float) -> None:
+        """Let nobody ask the host of a URL on behalf of others before a time."""
+        known = self._hosts.get(authority(url))
+        if known is not None:
+            known.due = max(known.due, until)
+        self._call(url)
+
+    def is_wanted(self, url: str) -> bool:
+        """Tell whether others wait for the answer of a URL."""
+        return url in self._waiting
+
+    def _call(self, url: str) -> None:
+        for site in self._waiting.pop(url, {}):
+            self._look_again(site)
+
+    def _forget_hosts(self, now: float) -> None:
+        """Forget the oldest hosts, but for those where something goes on."""
+        if len(self._hosts) <= _MOST:
+            return
+        for name, known in list(self._hosts.items())[: _MOST // 2]:
+            if not known.line and max(known.due, known.out_until) <= now:
+                del self._hosts[name]
+
+
+def _turn_before(owner: SiteContext, known: _Host, host: str, now: float) -> float:
+    """Return when the first in the line may ask a host that a site here asks for pages, 0 if it may now.
+
+    By turns the one goes before the other: neither keeps the other from the host for long.
+    """
+    if owner.in_flight:
+        known.slot = 0.0
+        return now + _SOON
+    if known.slot and now >= known.slot:
+        return 0.0
+    due = owner.due_at(host)
+    if owner.asked_at <= known.asked_at:  # its own site has asked nothing since
+        return 0.0 if now >= due + _FIRST else due + _FIRST
+    if now >= due:
+        return 0.0
+    known.slot = due
+    owner.due[host] = due + _FIRST
+    return due
