@@ -46,7 +46,7 @@ from scrawler.store.earlier import EarlierCrawl, absolute
 from scrawler.store.engine import Database
 from scrawler.store.guests import GuestInboxes
 from scrawler.store.inboxes import Inboxes
-from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
 from scrawler.store.outbox import Carried
 from scrawler.store.overview import MachineView
@@ -54,6 +54,7 @@ from scrawler.store.pages import Pages
 from scrawler.store.partitions import Partition
 from scrawler.store.pushed import PushedUrls
 from scrawler.store.revisits import Revisits
+from scrawler.store.samples import MachineSample
 from scrawler.threads import no_room, start
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted

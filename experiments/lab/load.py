@@ -27,7 +27,8 @@ from scrawler.model.terms import url_hash
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.machines import Machines
+from scrawler.store.samples import MachineSample
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.servers import Servers
 from tests.together import together

@@ -43,14 +43,13 @@ from scrawler.store.overview import (
     summary_of,
 )
 from scrawler.store.processes import identify, runs
-from scrawler.store.rows import AnyRow, inserted_id, inserting_new
+from scrawler.store.rows import AnyRow, inserted_id
+from scrawler.store.samples import Look, MachineSample, Samples
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import SHARES
 from scrawler.store.sites import FREE
-from scrawler.store.tables import crawl, machine, machine_statistics, run, site, thread_statistics
+from scrawler.store.tables import crawl, machine, run, site
 from scrawler.tuples.classes import NamedTuple
-
-SAMPLE_EVERY: Millis = 10_000  # a machine writes a row of statistics so often
 
 _NONE = Living()
 _FREE = select(site.c.id).where(FREE).limit(1).scalar_subquery()
@@ -62,16 +61,6 @@ _ROW = (
     *(machine.c.agent, machine.c.weight),
     *(crawl.c.paused, crawl.c.stopped_at, crawl.c.settings, crawl.c.revision),
 )
-
-
-class MachineSample(NamedTuple):
-    """What a machine did since it started, and how many seeds its Seed ID Queue holds."""
-
-    requests: int
-    pages: int
-    bytes: int
-    errors: int
-    queued: int
 
 
 class Registered(NamedTuple):
@@ -92,7 +81,7 @@ class Machines:
         self._clock: ColumnElement[Millis] = literal_column(database.clock)
         self._last_beat: Millis = -lease  # times of the database's clock, as the next
         self._good_since: Millis = 0
-        self._sampled: tuple[Millis, MachineState, int] | None = None
+        self._samples = Samples()
 
     def register(
         self, host: str, pid: int, launched_at: Millis, agent: str | None = None, weight: int = 1
@@ -143,12 +132,13 @@ class Machines:
         """Prolong the machine's lease, say how it is, and return what it is to do: one transaction.
 
         The machine can count on its lease from the begin of this call; that of one that is to be removed is not
-        prolonged. `sample` and the seeds that each thread holds go to the statistics: in the first SAMPLE_EVERY with
-        each beat, then that often, when state or number of threads change, and while it is stopping. `memory` is
+        prolonged. `sample` and the seeds that each thread holds go to the statistics where they have changed: in the
+        first SAMPLE_EVERY with each beat, then that often, when the state changes, and while it stops. `memory` is
         resident bytes, `capacity` how many seeds it can hold, `kept_open_by` why the crawl is not over as it sees it,
         `weight` how much of the crawl it takes, compared with the others.
         """
         seen: tuple[Millis, Millis, bool] = (0, 0, False)
+        look = None if sample is None else Look(machine_id, state, sample, tuple(held_by_thread))
 
         def work(connection: Connection) -> Orders:
             nonlocal seen
@@ -164,9 +154,9 @@ class Machines:
             gone = [row for row in others if runs(row.process) is False]
             over = [row for row in others if row not in gone and is_over(row.heartbeat_at, now, self._lease)]
             self._declare(connection, gone + over if now - good_since >= self._lease else gone)
-            due = self._sample_due(now, mine.started_at, state, len(held_by_thread))
-            if sample is not None and due:
-                _record(connection, machine_id, now, sample, held_by_thread)
+            due = look is not None and self._samples.is_due(now, mine.started_at, state, len(held_by_thread))
+            if look is not None and due:
+                self._samples.record(connection, now, look)
             seen = now, good_since, due
             there = (row for row in rows if row not in gone and row not in over)
             living = Living(tuple(sorted(map(_living, there))))
@@ -175,8 +165,8 @@ class Machines:
         orders = self._database.retrying(work)
         if orders.alive:
             self._last_beat, self._good_since, sampled = seen
-            if sampled:
-                self._sampled = self._last_beat, state, len(held_by_thread)
+            if look is not None and sampled:
+                self._samples.written(self._last_beat, look)
         return orders
 
     def stop(self, machine_id: int, refused: int = 0) -> MachineView:
@@ -291,12 +281,6 @@ class Machines:
         silent = [row.id for row in free if row.heartbeat_at == seen[row.id]]
         _mark_dead(connection, silent)
 
-    def _sample_due(self, now: Millis, started_at: Millis, state: MachineState, threads: int) -> bool:
-        if self._sampled is None or 0 <= now - started_at < SAMPLE_EVERY or state is MachineState.STOPPING:
-            return True
-        at, last_state, last_threads = self._sampled
-        return (state, threads) != (last_state, last_threads) or not 0 <= now - at < SAMPLE_EVERY
-
 
 def _living(row: AnyRow) -> LivingMachine:
     ends = row.state == MachineState.STOPPING.value or command_of(row) in ENDING
@@ -315,14 +299,3 @@ def _orders(row: AnyRow | None, *, alive: bool, living: Living = _NONE) -> Order
     settings, shares = read_json(row.settings or "{}"), row.shares or 0
     free = row.free is not None
     return Orders(alive, command_of(row), settings, row.revision or 0, living, row.now, shares, free)
-
-
-def _record(
-    connection: Connection, machine_id: int, now: Millis, sample: MachineSample, held_by_thread: Sequence[int]
-) -> None:
-    key = {"machine_id": machine_id, "at": now}
-    dialect = connection.dialect.name
-    connection.execute(inserting_new(machine_statistics, dialect), key | sample._asdict())  # there may be two in a ms
-    if held_by_thread:
-        rows = [key | {"thread": number, "seeds_held": held} for number, held in enumerate(held_by_thread)]
-        connection.execute(inserting_new(thread_statistics, dialect), rows)

@@ -12,12 +12,13 @@ from scrawler.model.machines import Command, MachineState
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import Millis
 from scrawler.store.processes import runs
-from scrawler.store.rows import AnyRow, in_state
+from scrawler.store.rows import AnyRow, AnySelect, in_state
 from scrawler.store.tables import crawl, machine, machine_statistics, seed, site, thread_statistics
 from scrawler.tuples.classes import dataclass
 
 LIVING = (MachineState.RUNNING.value, MachineState.PAUSED.value, MachineState.STOPPING.value)
 _RATE_SPAN = 60_000  # milliseconds over which a rate is taken
+_WRITTEN_WITHIN = 30_000  # milliseconds within which a machine has written a sample, if it has done anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +158,14 @@ def _owned_seeds(connection: Connection) -> dict[int, int]:
 
 def held_by_thread(connection: Connection, ids: Sequence[int]) -> dict[int, list[int]]:
     """Return how many seeds each thread of some machines held at the last sample."""
-    of_them = thread_statistics.c.machine_id.in_(ids)
-    last = select(thread_statistics.c.machine_id, sql.max(thread_statistics.c.at).label("at")).where(of_them)
-    newest = last.group_by(thread_statistics.c.machine_id).subquery()
-    same = and_(newest.c.machine_id == thread_statistics.c.machine_id, newest.c.at == thread_statistics.c.at)
-    query = select(thread_statistics.c.machine_id, thread_statistics.c.seeds_held).join(newest, same)
+    all_of_it = thread_statistics.alias()
+    newest = select(sql.max(all_of_it.c.at)).where(all_of_it.c.machine_id == machine.c.id)
+    same = thread_statistics.c.machine_id == machine.c.id, thread_statistics.c.at == newest.scalar_subquery()
+    held_by = machine.join(thread_statistics, and_(*same))
+    query = select(machine.c.id, thread_statistics.c.seeds_held).select_from(held_by)
+    query = query.where(machine.c.id.in_(ids)).order_by(machine.c.id, thread_statistics.c.thread)
     held: dict[int, list[int]] = {}
-    for machine_id, seeds in connection.execute(query.order_by(newest.c.machine_id, thread_statistics.c.thread)):
+    for machine_id, seeds in connection.execute(query):
         held.setdefault(machine_id, []).append(seeds)
     return held
 
@@ -172,15 +174,26 @@ def _rates(connection: Connection, rows: Sequence[AnyRow]) -> dict[int, float]:
     """Return pages/s over the last minute, of samples; before there are two, of what was committed."""
     since = min((row.now for row in rows), default=0) - _RATE_SPAN
     samples: dict[int, list[tuple[Millis, int]]] = {row.id: [] for row in rows}
-    query = select(machine_statistics.c.machine_id, machine_statistics.c.at, machine_statistics.c.pages).where(
-        machine_statistics.c.machine_id.in_(samples), machine_statistics.c.at >= since
-    )
-    for machine_id, at, pages in connection.execute(query.order_by(machine_statistics.c.at)):
-        samples[machine_id].append((at, pages))
+    for machine_id, at, pages in connection.execute(_recent(list(samples), since)):
+        was_idle = since - at > _WRITTEN_WITHIN
+        samples[machine_id].append((since if was_idle else at, pages))
     return {row.id: _slope(_points(row, samples[row.id], since)) for row in rows}
 
 
+def _recent(ids: Sequence[int], since: Millis) -> AnySelect:
+    """Ask for the samples of some machines since a time, and for the one before: what it says held until then."""
+    mine, at = machine_statistics.c.machine_id == machine.c.id, machine_statistics.c.at
+    older = machine_statistics.alias()
+    before = select(sql.max(older.c.at)).where(older.c.machine_id == machine.c.id, older.c.at < since).scalar_subquery()
+    joined = machine.join(machine_statistics, and_(mine, at >= sql.coalesce(before, since)))
+    query = select(machine.c.id, at, machine_statistics.c.pages).select_from(joined)
+    return query.where(machine.c.id.in_(ids)).order_by(machine.c.id, at)
+
+
 def _points(row: AnyRow, samples: list[tuple[Millis, int]], since: Millis) -> list[tuple[Millis, int]]:
+    """Return times and pages between which a rate is taken; an idle machine writes no samples, and has the last one."""
+    if samples and row.now - samples[-1][0] > _WRITTEN_WITHIN:
+        samples = [*samples, (row.now, samples[-1][1])]
     if row.started_at < since:
         return samples
     return [(row.started_at, 0), *(samples if len(samples) > 1 else [(row.heartbeat_at, row.pages)])]

@@ -19,7 +19,8 @@ from scrawler.model.scope import Scope
 from scrawler.settings import live_settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
-from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.machines import Machines
+from scrawler.store.samples import MachineSample
 from scrawler.store.starts import Starts
 from scrawler.store.tables import machine
 from tests.e2e.conftest import Rows, Scrawler

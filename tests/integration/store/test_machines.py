@@ -17,7 +17,8 @@ from scrawler.model.seeds import SeedState
 from scrawler.store.control import Control
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
-from scrawler.store.machines import SAMPLE_EVERY, Machines, MachineSample
+from scrawler.store.machines import Machines
+from scrawler.store.samples import SAMPLE_EVERY, MachineSample
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.tables import machine, machine_statistics, thread_statistics
 from tests.dead import declare_dead
@@ -182,7 +183,7 @@ def test_the_round_trips_of_a_beat_do_not_grow_with_machines_and_sites(database:
     machines.beat(workers[0].id, SAMPLE, [1] * 20)
     assert len([text for text in statements if not text.startswith("BEGIN")]) == 4
     statements.clear()
-    machines.beat(workers[0].id, SAMPLE, [1] * 20)
+    machines.beat(workers[0].id, SAMPLE, [2] * 20)
     assert len([text for text in statements if not text.startswith("BEGIN")]) == 2
 
 
@@ -192,7 +193,10 @@ def test_the_round_trips_of_a_beat_do_not_grow_with_machines_and_sites(database:
 def test_statistics_are_written_at_first_then_now_and_then_when_the_state_changes_and_at_the_end(
     database: Database,
 ) -> None:
+    """Each beat brings more requests, and other seeds held."""
     number, machines = _register(database), Machines(database)
+
+    more = itertools.count()
 
     def samples() -> int:
         with database.begin() as connection:  # as if they had been written a while ago: keys are milliseconds
@@ -205,7 +209,8 @@ def test_statistics_are_written_at_first_then_now_and_then_when_the_state_change
     def count(*states: MachineState) -> list[int]:
         counted = []
         for state in states:
-            machines.beat(number, SAMPLE, [1, 2, 3], state)
+            done = next(more)
+            machines.beat(number, MachineSample(done, 4, 3_000, 1, 2), [1, 2, done], state)
             counted.append(samples())
         return counted
 
@@ -215,12 +220,14 @@ def test_statistics_are_written_at_first_then_now_and_then_when_the_state_change
 
 
 def test_statistics_are_written_every_ten_seconds(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrawler.store.machines.SAMPLE_EVERY", 200)
+    monkeypatch.setattr("scrawler.store.samples.SAMPLE_EVERY", 200)
     number, machines = _register(database), Machines(database)
     _start_earlier(database, 200)
     begun = time.monotonic()
-    while time.monotonic() < begun + 1.0:
-        machines.beat(number, SAMPLE)
+    for done in itertools.count():
+        machines.beat(number, MachineSample(done, 4, 3_000, 1, 2))
+        if time.monotonic() > begun + 1.0:
+            break
     with database.read() as connection:
         times = list(connection.scalars(select(machine_statistics.c.at).order_by(machine_statistics.c.at)))
     assert len(times) >= 2

@@ -13,7 +13,8 @@ from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.machines import Machines
+from scrawler.store.samples import MachineSample
 from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
 from tests.proxy import Proxy
 
