@@ -34,6 +34,7 @@ from scrawler.model.rows import (
 )
 from scrawler.model.seeds import SeedState
 from scrawler.model.visits import UrlChange, UrlState
+from scrawler.store.ahead import LISTED_IN
 from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
@@ -204,8 +205,7 @@ class Checkpoints:
             self._replacing.write(connection, retried)
         # Rows go in the order of their keys: writers that go through a table in different orders lock each other out.
         self._lanes.run(connection, sorted(_lane_row(row) for one in seeds for row in one.lanes))
-        by_key = itemgetter(0, 1, 2)
-        self._chunks.run(connection, sorted((row for one in seeds for row in one.chunks), key=by_key))
+        self._write_chunks(connection, seeds)
         by_two = itemgetter(0, 1)
         found = sorted((row for one in seeds for row in one.externals), key=self._externals_order)
         done.update(self._externals.keep(connection, found) or {})
@@ -250,6 +250,18 @@ class Checkpoints:
             done["bytes"] += sum([row.length for row in rows if row.status != _NOT_MODIFIED])
             done["errors"] += sum(times for result, times in results.items() if result not in NO_ERROR)
         return done
+
+    def _write_chunks(self, connection: Connection, seeds: list[SeedDelta]) -> None:
+        """Write what lists have more, and take away what is behind the cursors of those that are worked off.
+
+        Lists in which URLs stand for the first time stay: they tell which URLs are known.
+        """
+        over = {row[:2]: row.cursor for one in seeds for row in one.lanes if _is_worked_off(row)}
+        rows = (row for one in seeds for row in one.chunks if row.first + row.count > over.get(row[:2], 0))
+        self._chunks.run(connection, sorted(rows, key=itemgetter(0, 1, 2)))
+        for (seed_id, kind), cursor in sorted(over.items()):
+            of_lane = chunk.c.seed_id == seed_id, chunk.c.kind == kind
+            connection.execute(delete(chunk).where(*of_lane, chunk.c.first_position < cursor))
 
     def _write_published(self, connection: Connection, seeds: list[SeedDelta]) -> None:
         """Write what servers publish of their URLs; those that have changed since their last visit are due now."""
@@ -317,6 +329,11 @@ def take_out(connection: Connection, ids: Sequence[int]) -> int:
     return sum(
         connection.execute(delete(inbox).where(inbox.c.id.in_(part))).rowcount for part in sliced(sorted(set(ids)))
     )
+
+
+def _is_worked_off(state: LaneState) -> bool:
+    """Tell whether nothing is left of a list that only repeats what stands in others."""
+    return state.cursor >= state.length and state.kind not in LISTED_IN
 
 
 def _lane_row(state: LaneState) -> tuple[Any, ...]:

@@ -15,12 +15,15 @@ from scrawler.model.terms import Millis
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.faults import read_object
+from scrawler.store.overview import LIVING
 from scrawler.store.rows import AnyRow, inserted_id, inserting_new
 from scrawler.store.sites import ensure_sites
-from scrawler.store.tables import crawl, run, seed, site
+from scrawler.store.tables import crawl, machine, run, seed, site
 from scrawler.tuples.classes import dataclass
 
 _THE_CRAWL = 1
+_LOOKED_UP = ("archive_to", "dedup_from", "pages_dir", "partition")  # what is read of other runs than the last
+_SHARED_AMONG = 100  # runs whose settings are compared with those of one that begins
 _REKEYED = 2_000  # seeds held in memory at a time
 
 
@@ -140,6 +143,7 @@ class Crawls:
             text = json.dumps(dict(settings), sort_keys=True)
             row = {"machine_id": machine_id, "started_at": now, "settings": text}
             made = inserted_id(connection.execute(insert(run), row))
+            _share_settings(connection, made, text)
             return made
 
         return self._database.retrying(work)
@@ -171,6 +175,22 @@ class Crawls:
             connection.execute(update(run).where(run.c.id == run_id).values(values))
 
         self._database.retrying(work)
+
+
+def _share_settings(connection: Connection, newest: int, text: str) -> None:
+    """Leave of the same settings of earlier runs what is looked up there, and where all of them stand.
+
+    Crawls that go on for years have thousands of runs, and the settings of each take 4 KB. Runs of machines that live
+    keep theirs: what these were started with is asked for.
+    """
+    query = select(run.c.id, run.c.settings).join(machine, machine.c.id == run.c.machine_id)
+    before = query.where(run.c.id < newest, machine.c.state.not_in(LIVING)).order_by(run.c.id.desc())
+    same = [row.id for row in connection.execute(before.limit(_SHARED_AMONG)) if row.settings == text]
+    settings = json.loads(text)
+    short = {key: settings[key] for key in _LOOKED_UP if key in settings}
+    if same and len(short) < len(settings):
+        left = json.dumps(short | {"as_in_run": newest}, sort_keys=True)
+        connection.execute(update(run).where(run.c.id.in_(same)).values(settings=left))
 
 
 def _texts(rows: Iterable[AnyRow], key: str) -> Iterator[str]:

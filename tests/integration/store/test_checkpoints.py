@@ -258,3 +258,31 @@ def test_updates_of_many_rows_make_no_table_on_the_servers_disk(mariadb_url: str
 
 def _tables_on_disk(connection: Connection) -> int:
     return int(connection.exec_driver_sql("SHOW SESSION STATUS LIKE 'Created_tmp_disk_tables'").one()[1])
+
+
+def test_what_is_worked_off_goes_from_lists_that_only_repeat_what_stands_in_others(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    seed = site.seeds[0].id
+    frontier = Frontier(database)
+
+    def commit(kind: int, cursor: int, length: int, *chunks: ChunkRow) -> list[int]:
+        lane = LaneState(seed, kind, seed, cursor, length)
+        worker.commit(site_delta(site, seed_delta(seed, lanes=(lane,), chunks=chunks)))
+        return [row.first for row in frontier.chunks(seed, kind, min(cursor, 64), 10_000)]
+
+    def full(kind: int, seq: int, count: int = 64) -> ChunkRow:
+        return ChunkRow(seed, kind, seq, 64 * seq, count, b"x")
+
+    for kind in (0, -3, -12, -20):  # where URLs stand first
+        assert commit(kind, 128, 128, full(kind, 0), full(kind, 1)) == [64]
+    for kind in (1, 103, -1, -1000, 1_000_000, 1_500_000, 2_000_000, 3_000_000):
+        assert commit(kind, 70, 140, full(kind, 0), full(kind, 1), full(kind, 2, 12)) == [64, 128]
+        assert commit(kind, 140, 140, full(kind, 2, 12)) == []
+        assert frontier.tail(seed, kind) is None
+        assert commit(kind, 140, 150, full(kind, 2, 22)) == []  # a machine has them in memory, and writes its tail anew
+        assert [row.first for row in frontier.chunks(seed, kind, 140, 10)] == [128]
+        assert commit(kind, 150, 150) == []
+        assert commit(kind, 150, 152, ChunkRow(seed, kind, 0, 150, 2, b"x")) == []  # another begins to count anew
+        assert [row.first for row in frontier.chunks(seed, kind, 151, 10)] == [150]

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
+from sqlalchemy import select
 
 from scrawler.errors import StoreError
 from scrawler.model.scope import Scope
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
+from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
+from scrawler.store.tables import run
+from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, add
 
 
@@ -57,3 +62,23 @@ def test_a_run_is_recorded_with_its_settings_and_end(database: Database) -> None
     assert (rows[0]["outcome"], rows[0]["pages"], rows[0]["bytes"], rows[0]["errors"]) == ("completed", 1, 2**40, 3)
     assert rows[0]["ended_at"] >= rows[0]["started_at"]
     assert (rows[1]["outcome"], rows[1]["ended_at"]) == (None, None)
+
+
+def test_runs_with_the_same_settings_share_them(database: Database) -> None:
+    """The newest has them; of the others that is left which is looked up in them, and where the rest stands."""
+    crawls = Crawls(database)
+    settings = {"threads": 20, "pages_dir": "pages", "archive_to": "s3://copies", "note": "x" * 4_000}
+    machines = [Machines(database).register("here", os.getpid(), 0).id for _ in range(4)]
+    first = crawls.begin_run(machines[0], settings)
+    second = crawls.begin_run(machines[1], settings)  # while the first one lives
+    declare_dead(database, machines[0])
+    declare_dead(database, machines[1])
+    other = crawls.begin_run(machines[2], settings | {"threads": 3})
+    declare_dead(database, machines[2])
+    newest = crawls.begin_run(machines[3], settings)
+    with database.read() as connection:
+        stored = {row.id: json.loads(row.settings) for row in connection.execute(select(run.c.id, run.c.settings))}
+    short = {"pages_dir": "pages", "archive_to": "s3://copies", "as_in_run": newest}
+    assert stored == {first: short, second: short, other: settings | {"threads": 3}, newest: settings}
+    assert crawls.copied_to() == "s3://copies"
+    assert {str(path) for path in Machines(database).folders("here").values()} == {"pages"}
