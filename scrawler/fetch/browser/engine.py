@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrawler.errors import ScrawlerError, StartError
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.browser.chromium import start_chromium
+from scrawler.fetch.browser.memory import MemoryWatch
 from scrawler.fetch.downloader import Response
 from scrawler.threads import WorkerThread, start
+from scrawler.units import human_bytes
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium
     from playwright.async_api import Playwright
 
     from scrawler.fetch.browser.downloader import Job
+    from scrawler.fetch.browser.page import PageVisit
     from scrawler.fetch.browser.parts import Parts
 
 _PAUSES = (0.0, 1.0)  # seconds before each try to start Chromium
@@ -98,6 +101,7 @@ class _Session:
         self._pages = pages
         self._make_answerer = make_answerer
         self._loop = _Loop()
+        self._memory = MemoryWatch(lambda: self._loop.begun)
         self._jobs: asyncio.Queue[Job] = asyncio.Queue()
         self._ending = asyncio.Event()
         self._starting = asyncio.Lock()
@@ -192,7 +196,7 @@ class _Session:
                 try:
                     parts = answerer.parts(response)
                     visit = PageVisit(response, answerer.decoded(response), limits.browser, parts, limits.user_agent)
-                    made = await visit.show(chromium)
+                    made = await self._watched(visit, chromium)
                     if visit.is_stuck:
                         await self._end_chromium(chromium)
                     return made
@@ -206,6 +210,20 @@ class _Session:
                 except Exception as error:
                     return response.met(fault_of(error))
         return response.met(_fault(problem))
+
+    async def _watched(self, visit: PageVisit, chromium: Chromium) -> Response:
+        """Return a page as the browser shows it, unless that takes too much memory. Raises as `PageVisit.show`."""
+        from scrawler.fetch.browser.page import PageCrashedError
+
+        began = self._memory.begin()
+        try:
+            return await visit.show(chromium)
+        except PageCrashedError:
+            if self._memory.has_ended_since(began):
+                return visit.too_large(f"the browser took more than {human_bytes(self._memory.most)} of memory for it")
+            raise
+        finally:
+            self._memory.end()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -267,9 +285,13 @@ class _Session:
 class _Loop(asyncio.SelectorEventLoop):
     """An event loop whose processes a Ctrl-C on the terminal does not reach: pages come to an end before they end."""
 
+    begun: int | None = None  # the process that was started last
+
     async def subprocess_exec(self, *arguments: Any, **named: Any) -> Any:
         """Start a process in a session of its own."""
-        return await super().subprocess_exec(*arguments, start_new_session=True, **named)
+        made = await super().subprocess_exec(*arguments, start_new_session=True, **named)
+        self.begun = made[0].get_pid()
+        return made
 
 
 async def _end_tasks() -> None:

@@ -195,6 +195,10 @@ class PageVisit:
             result=Result.TIMEOUT
         )
 
+    def too_large(self, problem: str) -> Response:
+        """Return the answer of a page that takes more than the browser may."""
+        return self._unshown(problem)._replace(result=Result.TOO_LARGE)
+
     # -- what the browser asks for -----------------------------------------------------------------------------
 
     async def _popped_up(self, page: Page) -> None:

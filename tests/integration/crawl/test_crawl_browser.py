@@ -19,6 +19,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.cli.cat import cat
 from scrawler.errors import SettingsError, StartError
+from scrawler.fetch.browser import memory
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Request
 from scrawler.insight.corpus import CorpusCounts, corpus
@@ -350,6 +351,33 @@ def test_where_chromium_dies_a_page_is_shown_once_more_and_given_up_then(
     assert "ended twice" in rows[server.url("/twice")].detail
     assert {rows[server.url(f"/{name}")].result for name in lost} == {Result.INTERNAL_ERROR}
     assert "crashed" in rows[server.url("/renderer")].detail
+    assert of_chromium("main") == []
+
+
+GREEDY = {
+    "buffers": "const all = []; for (let i = 0; i < 64; i++) all.push(new Uint8Array(64 << 20).fill(i + 1));",
+    "document": "for (;;) document.body.insertAdjacentHTML('beforeend', '<i>x</i>'.repeat(100000));",
+}
+
+
+def test_a_page_that_takes_too_much_memory_is_ended_alone(
+    crawl: Crawl, serve: Callable[..., RawServer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "MOST", 300_000_000)
+    made = "<a href='/made'>x</a>"
+    link = "<p>%s<a href='/of-%s'>x</a><script>%s</script>"
+    greedy = {f"/{name}": page(link % (name, name, script)) for name, script in GREEDY.items()}
+    modest = page(f'<p id="root">modest</p><script>document.getElementById("root").innerHTML = "{made}";</script>')
+    server = serve(by_path({
+        "/": page(links=(*greedy, "/modest")), **greedy, "/modest": modest, "/made": page("made"),
+        **{f"/of-{name}": page(name) for name in GREEDY},
+    }))  # fmt: skip
+    crawl.add([server.url()])
+    run_whole(crawl, browser=True, browser_delay=0)
+    rows = {row.url.removeprefix(server.url()): row for row in crawl.pages()}
+    assert {name for name, row in rows.items() if row.result == Result.TOO_LARGE} == set(GREEDY)
+    assert {rows[name].detail for name in GREEDY} == {"the browser took more than 300.0 MB of memory for it"}
+    assert {"made", *(f"of-{name}" for name in GREEDY)} <= set(rows), "what came as a page is read all the same"
     assert of_chromium("main") == []
 
 
