@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
+from dataclasses import replace
 
 from scrawler.archive.archive import Archive
 from scrawler.assembly.parts import fault_file, maker, product_token, wants_browser
@@ -36,6 +37,7 @@ from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import EVERY_ROBOT
 from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.extract.xhtml import XhtmlExtractor
+from scrawler.fetch.bodies import BodyRoom
 from scrawler.fetch.browser.chromium import find_chromium
 from scrawler.fetch.browser.downloader import BrowserDownloader
 from scrawler.fetch.browser.engine import Browser
@@ -118,8 +120,10 @@ def _downloader_maker(
     if settings.insecure or any(table.get("insecure") for table in settings.sites.values()):
         accept_old_servers()
 
+    bodies = BodyRoom()
+
     def plain() -> Downloader:
-        return make(rules.fetch.plain())
+        return make(replace(rules.fetch.plain(), bodies=bodies))
 
     if not wants_browser(settings):
         return plain

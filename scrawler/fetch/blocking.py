@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from http import HTTPStatus
-from time import monotonic, time
+from time import monotonic, sleep, time
 from typing import Any
 
 import certifi
@@ -18,6 +18,7 @@ import urllib3
 
 from scrawler.faults import fault_of
 from scrawler.fetch import wire
+from scrawler.fetch.bodies import FREE, LOOK_EVERY, BodyRoom
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.old_tls import explained
 from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
@@ -68,6 +69,8 @@ class RequestsDownloader:
         self._exchange = Exchange()
         self._adapter = PinnedAdapter(self._exchange, limits.connections)
         self._kept = KeptConnections(limits.connections)
+        self._room = limits.bodies or BodyRoom()
+        self._held = 0  # bytes of that room which the last body has
 
     def start(self, request: Request) -> None:
         """Queue a request."""
@@ -82,6 +85,7 @@ class RequestsDownloader:
         """Perform one download, if one is queued and may begin; else wait for `wake`."""
         if self._done:
             return
+        self._give_back()
         if begin and self._queue and not self._woken.is_set():
             self._done.append(self._download(self._queue.popleft()))
             return
@@ -110,6 +114,7 @@ class RequestsDownloader:
     def close(self) -> None:
         """Close all connections."""
         self._queue.clear()
+        self._give_back()
         self._adapter.close()
 
     def _download(self, request: Request) -> Response:
@@ -158,7 +163,7 @@ class RequestsDownloader:
                 status = answer.status_code
                 if unwanted := wire.unwanted_type(exchange.lines, request.accept):
                     limit = 0
-                whole = _read_body(answer.raw, body, limit, exchange)
+                whole = self._read_body(answer.raw, body, limit)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             if exchange.beside:
                 detail = too_much(exchange.beside)
@@ -190,6 +195,45 @@ class RequestsDownloader:
             wire.protocols_of(first.http, exchange.tls) if head else None,
         )
 
+    def _read_body(self, raw: Any, body: bytearray, limit: int) -> bool:
+        """Read the body as transferred into `body`; False, with more than `limit` there, if it is too large."""
+        exchange, allowed = self._exchange, FREE
+        announced = wire.announced_length(exchange.lines)
+        keep_reading = announced is not None and announced - limit <= wire.SPARE_BODY
+        while piece := raw.read1(PIECE, decode_content=False):  # what came before a cut is not lost
+            exchange.kept += len(piece)
+            if len(body) <= limit:
+                body += piece
+            if len(body) > limit and not keep_reading:
+                raw.close()
+                return False
+            if allowed < len(body) <= limit:
+                allowed = max(len(body), limit if announced is None else min(announced, limit))
+                self._take_room(allowed)
+        return len(body) <= limit
+
+    def _take_room(self, wanted: int) -> None:
+        """Wait for room for a body that is not small. Raises TimeoutError."""
+        if self._room.take(self._held, wanted):
+            self._held = wanted
+            return
+        self._room.wait(1)
+        try:
+            while not self._room.take(self._held, wanted):
+                if monotonic() >= self._exchange.deadline:
+                    raise TimeoutError("too many large bodies came at the same time")
+                self._room.hurry()
+                sleep(LOOK_EVERY)  # it downloads one thing at a time, and has nothing else to do
+            self._held = wanted
+        finally:
+            self._room.wait(-1)
+
+    def _give_back(self) -> None:
+        """Give back the room of the last body."""
+        if self._held:
+            self._room.give_back(self._held)
+            self._held = 0
+
     def _way(self, limits: FetchLimits) -> _Way:
         """Return how a host is asked."""
         if limits not in self._ways:
@@ -216,20 +260,6 @@ class RequestsDownloader:
         verify = way.verify if in_tls else way.limits.ca_file or self._ca_file
         certificate = way.limits.certificate if in_tls else None
         return self._adapter.send(prepared, stream=True, timeout=timeout, verify=verify, cert=certificate)
-
-
-def _read_body(raw: Any, body: bytearray, limit: int, exchange: Exchange) -> bool:
-    """Read the body as transferred into `body`; False, with more than `limit` bytes there, if it is too large."""
-    announced = wire.announced_length(exchange.lines)
-    keep_reading = announced is not None and announced - limit <= wire.SPARE_BODY
-    while piece := raw.read1(PIECE, decode_content=False):  # what came before a cut is not lost
-        exchange.kept += len(piece)
-        if len(body) <= limit:
-            body += piece
-        if len(body) > limit and not keep_reading:
-            raw.close()
-            return False
-    return len(body) <= limit
 
 
 def _failure(error: Exception, exchange: Exchange, scheme: str) -> tuple[Result, str]:

@@ -12,6 +12,8 @@ import pycurl
 from scrawler.compiled import mypyc_attr
 from scrawler.faults import fault_of
 from scrawler.fetch import wire
+from scrawler.fetch.bodies import LOOK_EVERY as ROOM_LOOK
+from scrawler.fetch.bodies import STALLED, BodyRoom
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.poller import READ, WRITE, Poller
 from scrawler.fetch.traffic import LOOK_EVERY, Traffic, received, too_much
@@ -43,6 +45,13 @@ class CurlDownloader:
         self._limits = limits
         self._ca_file = ca_file or certifi.where()
         self._sessions = TlsSessions()
+        self._room = limits.bodies or BodyRoom()
+        self._wakes = self.wake  # by which the others call
+        self._room.join(self._wakes)
+        self._handed: list[int] = []  # bytes of room that the answers have which were handed out last
+        self._waiting: list[Transfer] = []  # for room
+        self._waits = 0  # how many these are, as the others have been told
+        self._idle_at = 0.0  # when it is looked whether bodies come that hold room
         self._idle: list[Transfer] = []
         self._idle_others: list[Transfer] = []  # of hosts that are asked in a way of their own
         self._active: dict[pycurl.Curl, Transfer] = {}
@@ -100,12 +109,16 @@ class CurlDownloader:
 
     def wait(self, seconds: float, begin: bool = True) -> None:
         """Wait for a ready socket, a timer of libcurl's or `wake`; what is ready is left to `completed`."""
+        if self._handed and seconds > 0:  # else answers may be in work that were handed out
+            self._give_back()
         if self._done or self._running < len(self._active):
             return
         if self._timers:
             self._note_timer()
         if self._timer_at is not None:
             seconds = min(seconds, max(0.0, self._timer_at - monotonic()))
+        if self._waits:
+            seconds = min(seconds, ROOM_LOOK)
         self._ready = self._poller.wait(seconds)
 
     def ready(self) -> bool:
@@ -117,6 +130,8 @@ class CurlDownloader:
         """Move all transfers on that can move, and return those that have ended."""
         ready, self._ready = self._ready, []
         self._last.clear()
+        if self._handed:
+            self._give_back()
         for fd, events in ready:
             self._running = self._multi.socket_action(fd, _select_bits(events))[1]
             times = self._woken[fd] = self._woken.get(fd, 0) + 1
@@ -127,6 +142,8 @@ class CurlDownloader:
         if self._timer_at is not None and monotonic() >= self._timer_at:
             self._timer_at = None
             self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
+        if self._waiting or self._room.waiting:
+            self._share_room()
         done, self._done = self._done, []
         if self._running < len(self._active):
             _left, good, bad = self._multi.info_read()
@@ -150,6 +167,9 @@ class CurlDownloader:
         self._ready.clear()
         self._woken.clear()
         self._traffic.clear()
+        self._waiting.clear()
+        self._note_waiting()
+        self._give_back()
         self._running = 0
         return requests
 
@@ -164,6 +184,7 @@ class CurlDownloader:
             transfer.handle.close()
         self._idle.clear()
         self._idle_others.clear()
+        self._room.leave(self._wakes)
         self._multi.close()
         self._poller.close()
 
@@ -188,7 +209,7 @@ class CurlDownloader:
         return self._new_transfer(limits)
 
     def _new_transfer(self, limits: FetchLimits) -> Transfer:
-        return Transfer(limits, self._ca_file, self._on_open, self._sessions)
+        return Transfer(limits, self._ca_file, self._on_open, self._sessions, self._room, self._waiting)
 
     def _finish(self, handle: pycurl.Curl, code: int, message: str, done: list[Response]) -> None:
         """Take what came of a transfer; where it is doubted, ask once more, on a connection of its own."""
@@ -217,14 +238,51 @@ class CurlDownloader:
         if not beside:
             return
         for transfer in transfers:
-            del self._active[transfer.handle]
-            self._kept.answered(transfer.asked)
-            transfer.stop(too_much(beside))
-            self._done.append(transfer.response(0, ""))
-            self._multi.remove_handle(transfer.handle)
-            self._put_aside(transfer)
+            self._stop(transfer, too_much(beside), Result.TOO_LARGE)
         self._forget(fd)
         self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
+
+    def _stop(self, transfer: Transfer, problem: str, result: Result) -> None:
+        """End a transfer before its answer is over."""
+        del self._active[transfer.handle]
+        self._kept.answered(transfer.asked)
+        transfer.stop(problem, result)
+        self._done.append(transfer.response(0, ""))
+        self._multi.remove_handle(transfer.handle)
+        self._put_aside(transfer)
+
+    def _share_room(self) -> None:
+        """Let bodies come for which there is room now; end those that hold room while others wait, and do not come."""
+        waiting = self._waiting[:]
+        self._waiting.clear()  # all transfers have this very list
+        for transfer in waiting:
+            if transfer.paused and not transfer.go_on():
+                self._waiting.append(transfer)
+        self._note_waiting()
+        if self._waiting:
+            self._room.hurry()
+        if self._room.waiting and monotonic() >= self._idle_at:
+            self._end_idle()
+        self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
+
+    def _note_waiting(self) -> None:
+        more = len(self._waiting) - self._waits
+        if more:
+            self._waits += more
+            self._room.wait(more)
+
+    def _end_idle(self) -> None:
+        now = monotonic()
+        self._idle_at = now + ROOM_LOOK
+        for transfer in tuple(self._active.values()):
+            if transfer.held and not transfer.paused and transfer.is_idle(now):
+                self._stop(transfer, STALLED, Result.TIMEOUT)
+
+    def _give_back(self) -> None:
+        """Give back the room of the answers that were handed out before."""
+        for held in self._handed:
+            self._room.give_back(held)
+        self._handed.clear()
 
     def _forget(self, fd: int) -> None:
         """Begin to count anew what comes over a connection."""
@@ -263,6 +321,8 @@ class CurlDownloader:
         idle = self._idle if transfer.limits is self._limits else self._idle_others
         if len(idle) >= _MOST_IDLE:
             idle.pop(0).handle.close()
+        if transfer.held:
+            self._handed.append(transfer.held)
         transfer.end()
         idle.append(transfer)
 

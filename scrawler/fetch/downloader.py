@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from scrawler.faults import Fault
+from scrawler.fetch.bodies import BodyRoom
 from scrawler.fetch.given import GivenCookies
 from scrawler.mime import media_type
 from scrawler.model.proxy import Proxy
@@ -59,6 +60,7 @@ class FetchLimits:
     certificate: tuple[str, str] | None = None  # files of a client's certificate and its key
     ca_file: str = ""  # authorities that are trusted; empty: those of the downloader
     archives_secrets: bool = False  # whether the archive shows what the user gave
+    bodies: BodyRoom | None = field(default=None, compare=False, repr=False)  # of its machine; None: it has its own
     browser: BrowserLimits | None = None  # pages are shown in a browser, and their links are those that scripts made
 
     @property

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from os import fsencode, strerror
-from time import time
+from time import monotonic, time
 from typing import Final
 
 import pycurl
 
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch import wire
+from scrawler.fetch.bodies import FREE, IDLE, LEAST, SOME, BodyRoom
 from scrawler.fetch.downloader import INVALID_LENGTH, FetchLimits, Request, Response
 from scrawler.fetch.old_tls import explained
 from scrawler.fetch.unasked import Server, keeps_open
@@ -26,6 +28,7 @@ _SERVERS = 10_000  # servers whose protocols are remembered
 _PROXY_KNOWN = 60  # seconds for which the address of a proxy is remembered
 _RECEIVE_BUFFER = 64 * 1024  # bytes that the kernel is asked for at once; libcurl hands them on in pieces of 16 KB
 
+_PAUSE: Final[int] = pycurl.WRITEFUNC_PAUSE
 _PIECES: Final = 1_024  # of a body, which are put together then: a server may send as many as it has bytes
 
 _LENGTHS = "different values of Content-Length"
@@ -95,6 +98,7 @@ class Transfer:
 
     __slots__ = (
         "address",
+        "allowed",
         "alone",
         "asked",
         "body",
@@ -107,17 +111,22 @@ class Transfer:
         "head",
         "header_text",
         "headers",
+        "held",
         "ignores_length",
         "limit",
         "limits",
         "lines",
+        "looked_at",
+        "looked_size",
         "max_head",
         "origin",
         "overflow",
         "own_headers",
         "packed",
+        "paused",
         "refusal",
         "request",
+        "room",
         "secured",
         "sent",
         "server",
@@ -125,8 +134,10 @@ class Transfer:
         "size",
         "started_at",
         "stopped",
+        "stopped_as",
         "timeout",
         "verbose",
+        "waiting",
     )
 
     def __init__(
@@ -135,6 +146,8 @@ class Transfer:
         ca_file: str,
         on_open: Callable[[int, int], int],
         sessions: TlsSessions,
+        room: BodyRoom,
+        waiting: list[Transfer],
     ) -> None:
         self.request: Request | None = None
         self.limits = limits
@@ -160,6 +173,7 @@ class Transfer:
         self.size = 0
         self.overflow = False
         self.stopped = ""  # why it was given up before its end
+        self.stopped_as = Result.TOO_LARGE
         self.refusal: tuple[Result, str] | None = None
         self.fault: Fault | None = None  # a fault that was met while the body came
         self.final: Sequence[bytes] = ()  # lines of the head that counts
@@ -168,6 +182,13 @@ class Transfer:
         self.lines: list[bytes] = []
         self.body: list[bytes] = []  # the newest pieces
         self.packed: list[bytes] = []  # those before, put together
+        self.room = room
+        self.waiting = waiting  # for room, of all transfers
+        self.allowed = FREE  # bytes that the body may have before room is asked for
+        self.held = 0  # bytes of that room
+        self.paused = False  # whether it waits for room
+        self.looked_at = 0.0  # when it was looked last whether the body still comes ...
+        self.looked_size = 0  # ... and its size then
         self.handle = _new_handle(limits, self.headers, ca_file)
         self.handle.setopt(pycurl.SOCKOPTFUNCTION, on_open)
         self.handle.setopt(pycurl.DEBUGFUNCTION, self._note_tls)
@@ -189,6 +210,7 @@ class Transfer:
         self.sent = wire.request_head(target, self.header_text, request)
         self.limit = request.max_body or limits.max_body
         self.size = 0
+        self.allowed = FREE
         self.overflow = False
         self.stopped = ""
         self.refusal = None
@@ -248,6 +270,7 @@ class Transfer:
         self.final, self.head = (), None
         self.lines.clear()  # the handle has this very list
         self.body, self.packed = [], []
+        self.held, self.paused = 0, False
 
     def _take(self, data: bytes) -> int | None:
         """Keep a piece of the body; None tells libcurl to go on, 0 to stop."""
@@ -257,6 +280,11 @@ class Transfer:
             if not before:
                 self._judge_head()
             if self.size <= self.limit:
+                if self.size > self.allowed and not self._take_room():
+                    self.size = before
+                    self.paused = True
+                    self.waiting.append(self)
+                    return _PAUSE
                 self.body.append(data)
                 if len(self.body) >= _PIECES:
                     self._pack()
@@ -265,6 +293,36 @@ class Transfer:
         except Exception as error:  # out of libcurl's callback it could only be printed
             self.fault = fault_of(error)
             return 0
+
+    def _take_room(self) -> bool:
+        """Ask for room for a body that is not small; returns False where there is none now."""
+        announced = wire.announced_length(self.final)
+        most = max(self.size, self.limit if announced is None else min(announced, self.limit))
+        wanted = most if announced is not None or self.held or self.size > SOME else min(most, SOME)
+        if not self.room.take(self.held, wanted):
+            return False
+        self.held = self.allowed = wanted
+        self.looked_at, self.looked_size = monotonic(), self.size
+        return True
+
+    def go_on(self) -> bool:
+        """Let a body that waits for room come, if there is some now; returns whether there is."""
+        self.size += 1  # of what comes next
+        has_room = self._take_room()
+        self.size -= 1
+        if has_room:
+            self.paused = False
+            with suppress(pycurl.error):  # it is over already, as by its time: that is told next
+                self.handle.pause(pycurl.PAUSE_CONT)
+        return has_room
+
+    def is_idle(self, now: float) -> bool:
+        """Tell whether hardly anything has come of a body for a while."""
+        if now < self.looked_at + IDLE:
+            return False
+        came = self.size - self.looked_size
+        self.looked_at, self.looked_size = now, self.size
+        return came < LEAST
 
     def _pack(self) -> None:
         self.packed.append(b"".join(self.body))
@@ -325,9 +383,10 @@ class Transfer:
         is_usual = self.limits.proxy is None and not self.ignores_length
         return is_usual and keeps_open(response.status, response.headers)
 
-    def stop(self, problem: str) -> None:
+    def stop(self, problem: str, result: Result) -> None:
         """Let it be over before its answer is, with as much of that as has come."""
         self.stopped = problem
+        self.stopped_as = result
 
     @property
     def is_first(self) -> bool:
@@ -395,7 +454,7 @@ class Transfer:
         if self.refusal is not None:
             return self.refusal
         if self.stopped:
-            return Result.TOO_LARGE, self.stopped
+            return self.stopped_as, self.stopped
         if self.overflow:
             return Result.TOO_LARGE, f"body stopped at {self.limit} bytes"
         if self.forwarded and self._wants_login(status):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
 
 import pytest
 
+from scrawler.fetch import transfer
+from scrawler.fetch.bodies import FREE, SOME, BodyRoom
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.traffic import Traffic, most_beside
 from scrawler.model.results import Result
@@ -84,3 +87,86 @@ def test_only_what_is_more_than_small_chunks_take_is_too_much():
     body = 10 << 20
     assert not traffic.beside(1_000 + 9 * body + SPARE, 500 + body)
     assert traffic.beside(1_001 + 9 * body + SPARE, 500 + body)
+
+
+class Room(BodyRoom):
+    """Room for bodies, that knows how much of it was taken at most."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(most)
+        self.most = 0
+
+    def take(self, held: int, wanted: int) -> bool:
+        has_room = super().take(held, wanted)
+        self.most = max(self.most, self._some + self._all)
+        return has_room
+
+    def is_free(self) -> bool:
+        return self._some + self._all + self.waiting == 0
+
+
+@pytest.mark.parametrize("says_length", [True, False])
+def test_bodies_that_find_no_room_wait_for_it_and_come_whole(serve, make_curl, says_length):
+    size, number = 3 << 20, 8
+    body = bytes(range(256)) * (size // 256)
+
+    def script(visit: Visit) -> None:
+        visit.request()
+        head = f"Content-Length: {size}" if says_length else "Connection: close"
+        visit.send(f"HTTP/1.1 200 OK\r\n{head}\r\n\r\n".encode() + body)
+
+    server, room = serve(script), Room(8 << 20)
+    downloader = make_curl(max_body=4 << 20, bodies=room)
+    done = drive(downloader, *(Request(server.url(f"/{at}"), "127.0.0.1") for at in range(number)))
+    assert [response.result for response in done] == [Result.FETCHED] * number
+    assert all(response.body == body for response in done)
+    assert room.most <= 8 << 20
+    downloader.close()
+    assert room.is_free()
+
+
+@pytest.mark.interpreted("shortens a time")
+def test_a_body_that_comes_no_more_gives_way_to_one_that_waits(serve, make_curl, monkeypatch):
+    monkeypatch.setattr(transfer, "IDLE", 0.3)
+    size = 3 << 20
+    held = threading.Semaphore(0)
+
+    def script(visit: Visit) -> None:
+        hangs = b"/hangs" in visit.request()
+        visit.send(f"HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n".encode() + bytes(size - hangs))
+        if hangs:
+            held.release()
+            visit.hang()
+
+    server, room = serve(script), Room(8 << 20)
+    holders, other = make_curl(max_body=size, bodies=room), make_curl(max_body=size, bodies=room)
+    ended = []
+
+    def hold() -> None:
+        ended.extend(drive(holders, *(Request(server.url(f"/hangs/{at}"), "127.0.0.1") for at in (1, 2))))
+        holders.wait(0.001)  # as a collector does that has read what came
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert all(held.acquire(timeout=60) for _ in range(2))
+    (response,) = drive(other, Request(server.url("/comes"), "127.0.0.1"))
+    assert response.result is Result.FETCHED, response.detail
+    server.stop()
+    thread.join()
+    assert any(one.result is Result.TIMEOUT and "others waited" in one.detail for one in ended)
+
+
+def test_room_is_for_bodies_that_can_come_to_their_end():
+    room = BodyRoom(8 << 20)
+    assert room.take(0, SOME)
+    assert not room.take(0, SOME), "a quarter is for those that may want more"
+    assert room.take(SOME, 6 << 20)
+    assert room.take(0, SOME), "who has all that it may need is no more among those"
+    assert not room.take(0, 3 << 20)
+    assert not room.take(SOME, 3 << 20)
+    room.give_back(6 << 20)
+    assert room.take(SOME, 100 << 20), "a single one may be as large as it is"
+    assert not room.take(0, SOME + 1)
+    room.give_back(100 << 20)
+    assert room.take(0, SOME)
+    assert FREE < SOME
