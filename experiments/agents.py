@@ -31,7 +31,9 @@ from scrawler.synthweb.truth import reachable
 _NAMES = ("a", "b", "c")
 _ONE, _SHARED, _AGENTS = "one machine", "3 machines, one database", "3 agents"
 _KILLED, _BACK = "3 agents, one killed", "3 agents, one killed and started again"
-_ARMS = (_ONE, _SHARED, _AGENTS, _KILLED, _BACK)
+_FROZEN = "3 agents, one frozen and thawed"
+_OF_AGENTS = (_AGENTS, _KILLED, _BACK, _FROZEN)
+_ARMS = (_ONE, _SHARED, *_OF_AGENTS)
 _TIMEOUT = 300.0  # seconds
 _TOLD = re.compile(r"agent \w+: ([0-9,]+) messages sent, ([0-9,]+) URLs given")
 
@@ -86,7 +88,7 @@ def _row(
     with fresh_folder("agents") as folder:
         _Arm(folder, arm, seeds, scale).run(lambda: len(web.log()) - mark, len(expected))
         messages, urls = _told(folder)
-        of_dead = _pages_of(folder / "b") if arm in (_KILLED, _BACK) else set()
+        of_dead = _pages_of(folder / "b") if arm in (_KILLED, _BACK, _FROZEN) else set()
     log = [line for line in web.log()[mark:] if not line.url.endswith("/robots.txt")]
     pages = Counter(line.url for line in log if line.status == 200)
     html = {url for url in pages if not url.endswith(".pdf")}
@@ -113,7 +115,7 @@ class _Arm:
 
     def run(self, requests: Callable[[], int], pages: int) -> None:
         """Crawl to the end."""
-        names = _NAMES if self._arm in (_AGENTS, _KILLED, _BACK) else _NAMES[:1]
+        names = _NAMES if self._arm in _OF_AGENTS else _NAMES[:1]
         for name in names:
             (self._folder / name).mkdir()
             self._call(import_command(self._seeds), name).wait(_TIMEOUT)
@@ -127,6 +129,11 @@ class _Arm:
             if self._arm == _BACK:
                 time.sleep(self._scale.dead + 2)
                 running["b"] = self._start("b", stack)
+            if self._arm == _FROZEN:
+                _wait_for(lambda: requests() > pages // 3)
+                running["b"].send_signal(signal.SIGSTOP)
+                time.sleep(1.5 * self._scale.dead)
+                running["b"].send_signal(signal.SIGCONT)
             for name, process in running.items():
                 if process.wait(_TIMEOUT):
                     raise click.ClickException(f"scrawler failed, see {self._folder / name / OUTPUT}")
@@ -216,7 +223,7 @@ def report(rows: Sequence[Row], drawn: Sequence[Line], scale: Scale) -> Report:
 def _claims(rows: Sequence[Row]) -> Iterator[Claim]:
     speeds = {(row["arm"], row[ROUND]): float(row["pages/s"]) for row in rows}
     turns = sorted({int(row[ROUND]) for row in rows})
-    for arm in (_ONE, _AGENTS, _KILLED, _BACK):
+    for arm in (_ONE, *_OF_AGENTS):
         found = [speeds[arm, turn] / speeds[_SHARED, turn] for turn in turns if (arm, turn) in speeds]
         if found:
             said = f"{median(found):.2f} ({min(found):.2f} to {max(found):.2f})"

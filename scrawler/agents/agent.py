@@ -4,7 +4,8 @@ Whatever comes is an arrival of the communicator: a batch of URLs, a receipt for
 
     beat     I live, and go by this view; empty: I still give sites of another view back. They have numbers: one that
              was overtaken by a later one says nothing
-    ask      how do you stand?  report   so (see census)         over     all is over, by this view
+    ask      how do you stand?  report   so (see census, and vigil)
+    over     all is over, by this view of these agents, who have crawled what was any other's as well
     how      tell a guest, who listens at this address, how you are: `status`
 """
 
@@ -14,6 +15,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 
 from scrawler.agents.census import Census, Report
 from scrawler.agents.members import MembersFile
@@ -21,6 +23,8 @@ from scrawler.agents.partition import AgentPartition
 from scrawler.agents.post import Post
 from scrawler.agents.standing import Standing
 from scrawler.agents.views import Detector, View
+from scrawler.agents.vigil import Vigil
+from scrawler.clocks import boot_clock
 from scrawler.errors import StoreBusyError
 from scrawler.exchange.communicator import Arrival, Communicator, Delivery, Note, NoteBody, Receipt
 from scrawler.store.agents import KnownView, Mail
@@ -33,6 +37,7 @@ _BUSY = 0.5  # seconds after which a busy database is asked again
 _LONGEST_WAIT = 0.5  # seconds for which nothing but the network is listened to
 _VIEWS = 16  # that are remembered; after more of them all is sent again
 _GUESTS = 16
+_REMIND = 60.0  # seconds between two lines on who is waited for
 _LAST_WORDS = 3  # whoever lost all of them would wait for this agent until it may take it for dead
 
 
@@ -52,6 +57,7 @@ class AgentPorts:
     holding: Callable[[], bool]  # whether anything is in work, or not yet durable
     give_back_others: Callable[[], None]  # let go of sites that are another agent's by now
     look_again: Callable[[], None]  # let the selector look for sites, and whether all is over
+    go_on: Callable[[], None]  # let sites be asked again
     figures: Callable[[], NoteBody]  # what guests are told beside the rest
     more_members: Callable[[], None]  # follow that the file of members has more than ever before in this life
     failed: Callable[[BaseException], None]
@@ -88,7 +94,9 @@ class AgentThread(threading.Thread):
         self._halt = stop
         self._guests = guests
         self._post = Post(self._name, mail, communicator, at_a_time)
-        now = time.monotonic()
+        now = boot_clock()
+        self._looked = now, time.time()  # when this thread was last awake, by two clocks
+        self._vigil = Vigil()
         self._detector = Detector(self._name, times.suspect, times.dead, now)
         self._detector.name_members(members.members, now)
         self._census = Census()
@@ -102,6 +110,7 @@ class AgentThread(threading.Thread):
         self._sending_up_to = 0  # ... for the first so many of these views
         self._over_by = ""  # a view by which others say that all is over
         self._over_stirred = 0  # as often this agent had been stirred when it was said
+        self._left_out: View | None = None  # the view by which all is over for others, who have crawled its sites
         self._know_over: set[str] = set()  # who has said so
         self._beat_at = 0.0  # monotonic seconds of the next heartbeat, and of what else is due at times
         self._settle_at = 0.0
@@ -117,13 +126,14 @@ class AgentThread(threading.Thread):
         """Speak and listen."""
         try:
             self._begin()
+            self._looked = boot_clock(), time.time()
             while not self._halt.is_set():
                 self._step()
-            until = time.monotonic() + self._times.dead
-            while self._standing.over and self._are_to_be_told() and time.monotonic() < until:
+            until = boot_clock() + self._times.dead
+            while self._standing.over and self._are_to_be_told() and boot_clock() < until:
                 self._step()
             for _ in range(_LAST_WORDS if self._standing.over else 0):
-                self._tell_all("over", {"view": self._over_by})
+                self._tell_over()
         except BaseException as error:
             self._ports.failed(error)
 
@@ -146,10 +156,9 @@ class AgentThread(threading.Thread):
             self._note_view(self._partition.map.view)
 
     def _step(self) -> None:
-        arrival = self._communicator.receive(self._pause(time.monotonic()))
-        now = time.monotonic()
-        if self._detector.look(now):  # this process was frozen: others may have its sites by now
-            self._views_of.clear()
+        arrival = self._communicator.receive(self._pause(boot_clock()))
+        now = boot_clock()
+        self._look(now)
         try:
             if arrival is not None:
                 self._take(arrival, now)
@@ -159,6 +168,23 @@ class AgentThread(threading.Thread):
                 self._work(now)
         except StoreBusyError:
             self._busy_until = now + _BUSY
+
+    def _look(self, now: float) -> None:
+        """Find out whether this agent slept: others may have its sites by now, and it asks how they stand."""
+        wall = time.time()
+        slept = max(now - self._looked[0], wall - self._looked[1])
+        self._looked = now, wall
+        self._detector.look(now)
+        if slept >= self._times.suspect and not self._standing.over:
+            others = set(self._members.members) - {self._name}
+            was_alone = set(self._partition.map.view.weights) == {self._name}
+            self._standing.sleep()
+            self._views_of.clear()
+            self._vigil.begin(others, now, now + self._times.dead if was_alone else inf)
+            self._beat_at = now
+            if others:
+                self._ports.say(f"this agent slept for {slept:,.0f} s: it asks no host before it has heard the others")
+        self._standing.look()
 
     def _pause(self, now: float) -> float:
         if self._sending is not None:
@@ -175,7 +201,9 @@ class AgentThread(threading.Thread):
         self._send_again()
         self._post.step(now, self._detector.suspected(now))
         self._ask(now)
-        if self._over_by and self._standing.stirred != self._over_stirred:
+        if self._left_out is not None:
+            self._mail.drop()  # nobody is there any more who could take it
+        elif self._over_by and self._standing.stirred != self._over_stirred:
             self._over_by = ""  # seeds have come since
         if self._over_by == self._told_view != "" and self._standing.quiet:
             self._end()
@@ -193,10 +221,25 @@ class AgentThread(threading.Thread):
             self._most_members = len(self._members.members)
             self._ports.more_members()  # before anybody hears of the view that they are in
         self._detector.name_members(self._members.members, now)
+        self._keep_vigil(now)
         self._beats += 1
         self._tell_all("beat", {"view": self._told_view, "number": self._beats})
         if self._standing.over:
-            self._tell_all("over", {"view": self._over_by})
+            self._tell_over()
+
+    def _keep_vigil(self, now: float) -> None:
+        """Ask those who were not heard since this agent slept how they stand."""
+        if not self._vigil.on:
+            return
+        self._vigil.name_members(set(self._members.members) - {self._name})
+        for name in self._vigil.missing:
+            self._tell(name, "ask", {"wave": self._vigil.wave})
+        if now >= self._vigil.tell_at + _REMIND:
+            self._vigil.tell_at = now
+            self._ports.say(
+                f"nothing was heard of {', '.join(sorted(self._vigil.missing))} since this agent slept, and it asks no"
+                f" host: if they have ended, stop it; if they will not come back, take them out of {self._members.path}"
+            )
 
     @property
     def _told_view(self) -> str:
@@ -207,8 +250,10 @@ class AgentThread(threading.Thread):
         """Go over to another view where others have come or gone."""
         if self._standing.over:
             return
-        wanted = self._seen(now)
-        if wanted != self._partition.map.view and self._partition.install(wanted):
+        wanted, before = self._seen(now), self._partition.map.view
+        if wanted != before and self._partition.install(wanted):
+            if not set(wanted.weights) <= set(before.weights):
+                self._standing.reunite()
             self._standing.stir()
             self._note_view(wanted)
             self._post.begin_anew(wanted.owner)
@@ -216,11 +261,19 @@ class AgentThread(threading.Thread):
             self._settle_at = self._beat_at = now
         view = self._partition.map.view
         others = (name for name in view.weights if name != self._name)
-        agreed = not self._partition.moving and all(self._views_of.get(name) == view.version for name in others)
+        same = self._left_out is not None or all(self._views_of.get(name) == view.version for name in others)
+        agreed = same and not self._partition.moving
         if self._standing.agree(agreed):
             self._ports.look_again()
+        if self._vigil.on and agreed and (self._left_out is not None or self._vigil.is_over(view.weights, now)):
+            self._vigil.on = False
+            self._standing.wake()
+        if self._standing.is_settled():
+            self._ports.go_on()
 
     def _seen(self, now: float) -> View:
+        if self._left_out is not None:
+            return self._left_out
         dead = self._detector.dead(now)
         living = {one.name: one.capacity for one in self._members.members.values() if one.name not in dead}
         return View(living or self._partition.map.view.weights)
@@ -306,15 +359,20 @@ class AgentThread(threading.Thread):
             case Note(topic="ask", body=body):
                 self._tell(name, "report", {"wave": _whole(body, "wave")} | self._report_body())
             case Note(topic="report", body=body):
-                if self._census.note(_whole(body, "wave"), name, _report(arrival.run, body)):
+                wave = _whole(body, "wave")
+                if self._vigil.note(name, wave):
+                    self._views_of[name] = str(body.get("view", ""))
+                elif self._census.note(wave, name, _report(arrival.run, body)):
                     self._conclude(now)
             case Note(topic="over", body=body):
                 self._know_over.add(name)
-                self._hear_over(str(body.get("view", "")))
+                self._hear_over(str(body.get("view", "")), _weights(str(body.get("agents", ""))))
             case _:
                 pass
 
     def _hear_beat(self, beat: Note) -> None:
+        if self._vigil.on and beat.sender in self._vigil.missing:
+            return  # it was said while this agent slept, or may have been
         run, number = self._newest.get(beat.sender, (beat.run, 0))
         said = _whole(beat.body, "number")
         if run != beat.run or said >= number:
@@ -329,7 +387,7 @@ class AgentThread(threading.Thread):
         self._communicator.tell("status", self._status(), name)
 
     def _status(self) -> NoteBody:
-        now = time.monotonic()
+        now = boot_clock()
         sums = self._mail.sums()
         view = self._partition.map.view
         return {
@@ -377,29 +435,43 @@ class AgentThread(threading.Thread):
 
     def _conclude(self, now: float) -> None:
         if self._census.is_over():
-            self._hear_over(self._partition.map.view.version)
+            self._hear_over(self._partition.map.view.version, self._partition.map.view.weights)
         elif self._census.may_be_over:
             self._census_at = now  # the second one, at once
 
-    def _hear_over(self, view: str) -> None:
-        """Note that all is over by a view, as its agents have found, of whom this is one if it goes by it."""
-        if not self._standing.over:
-            self._over_by = view
-            self._over_stirred = self._standing.stirred
+    def _hear_over(self, version: str, weights: Mapping[str, int]) -> None:
+        """Note that all is over by a view, as its agents have found, of whom this is one if it goes by it.
+
+        If it is none of them, they took it for dead, and have crawled what was its own: nothing is left for it.
+        """
+        if self._standing.over or self._left_out is not None:
+            return
+        self._over_by = version
+        self._over_stirred = self._standing.stirred
+        view = View(weights)
+        if weights and self._name not in weights and view.version == version:
+            self._left_out = view
+            self._ports.say(
+                f"the others ({', '.join(weights)}) have crawled what was this agent's, and ended: so does it"
+            )
 
     def _end(self) -> None:
         """Let the machine end: all is over, which never changes again."""
-        self._tell_all("over", {"view": self._over_by})
+        self._tell_over()
         self._mail.leave_to_others(self._partition.is_mine)
         self._mail.remember(KnownView([self._partition.map.view.weights], over=True))
         self._standing.over = True
         self._ports.look_again()
 
     def _are_to_be_told(self) -> bool:
-        """Whether there are agents of whom it is not known that they know."""
-        return not self._know_over >= set(self._partition.map.view.weights) - {self._name}
+        """Whether there are agents of whom it is not known that they know; one that was silent may only sleep."""
+        return self._left_out is None and not self._know_over >= set(self._members.members) - {self._name}
 
     # -- notes ---------------------------------------------------------------------------------------------
+
+    def _tell_over(self) -> None:
+        weights = self._partition.map.view.weights
+        self._tell_all("over", {"view": self._over_by, "agents": " ".join(f"{n}:{w}" for n, w in weights.items())})
 
     def _tell_all(self, topic: str, body: NoteBody) -> None:
         for name in self._members.members:
@@ -414,6 +486,12 @@ class AgentThread(threading.Thread):
 def _is_normal(url: str) -> bool:
     """Whether a URL is as agents send it; whoever signs another one is of another version, or lies."""
     return normalise(url).url == url
+
+
+def _weights(text: str) -> dict[str, int]:
+    """Read names and weights, `NAME:WEIGHT` each; what is none of these says nothing."""
+    pairs = (one.rpartition(":") for one in text.split())
+    return {name: int(weight[:9]) for name, _, weight in pairs if name and weight.isascii() and weight.isdigit()}
 
 
 def _whole(body: NoteBody, key: str) -> int:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
+from math import inf
+
+from scrawler.clocks import boot_clock
 
 _QUIET = 10.0  # seconds for which a machine is believed to be quiet after it has said so; it says so every few seconds
 
 
 class Standing:
-    """How an agent stands; times are monotonic seconds."""
+    """How an agent stands; times are seconds of the boot clock."""
 
-    def __init__(self, patience: float, rest: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, patience: float, rest: float = 0.0, awake: float = inf, clock: Callable[[], float] = boot_clock
+    ) -> None:
         """Views that differ hold claims up for `patience` seconds at most.
 
         Once they agree, sites that others have let go of rest for `rest` seconds: nobody tells when they were asked.
+        An agent whose thread has not looked for `awake` seconds is asleep, or was until now.
         """
         self._patience = patience
         self._rest = rest
+        self._awake = awake
         self._clock = clock
+        self._looked = clock()
+        self._slept = False  # and it is not known yet how the others stand
+        self._reunited = False  # another one has come back, or this one, and may still have sites that it had
         self._lock = threading.Lock()
         self._agreed = False
         self._since = clock()  # views have agreed, or not
@@ -45,6 +54,11 @@ class Standing:
                 self.unagreed += 1
             return waited_long
 
+    def may_ask(self) -> bool:
+        """Whether hosts may be asked whose sites are in work here: no other agent can have them in work as well."""
+        is_asleep = self._clock() - self._looked > self._awake
+        return not (self._slept or self._reunited or is_asleep)
+
     def keeps_open(self) -> bool:
         """Whether other agents keep the crawl open; asked when nothing is left here."""
         if self.over:
@@ -54,6 +68,32 @@ class Standing:
         return True
 
     # -- told by the agent's thread ------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Note that the thread is awake."""
+        self._looked = self._clock()
+
+    def sleep(self) -> None:
+        """Note that this agent slept: it may ask nobody before `wake`. To be called before `look`."""
+        self._slept = True
+
+    def wake(self) -> None:
+        """Note that it is known how the others stand."""
+        self._slept = False
+        self._reunited = True
+
+    def reunite(self) -> None:
+        """Note that another agent has come, or come back: nobody is asked before `is_settled`."""
+        self._reunited = True
+
+    def is_settled(self) -> bool:
+        """Whether hosts may be asked again since the last call: views agree, or have differed for too long."""
+        with self._lock:
+            if not self._reunited:
+                return False
+            waited = self._clock() - self._since
+            self._reunited = waited < self._rest if self._agreed else waited <= self._patience
+            return not self._reunited
 
     def agree(self, agreed: bool) -> bool:
         """Note whether all views are the same; return whether that is news."""

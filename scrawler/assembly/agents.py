@@ -122,7 +122,7 @@ class AgentRun:
         self._most_members = 0
         view = View({one.name: one.capacity for one in self.members.members.values()})
         self.partition = AgentPartition(database, machine_id, self._me.name, view)
-        self.standing = Standing(settings.agents_dead, settings.delay)
+        self.standing = Standing(settings.agents_dead, settings.delay, settings.agents_suspect)
 
     def inboxes(self, boundary: CrawlBoundary) -> AgentInboxes:
         """Make the inboxes of this agent's sites."""
@@ -159,6 +159,7 @@ class AgentRun:
                 holding=machine.holding,
                 give_back_others=machine.give_back_others,
                 look_again=machine.look_again,
+                go_on=machine.go_on,
                 figures=lambda: {"at_work": len(machine.crew.held())},
                 more_members=more_members,
                 failed=machine.ending.failed,

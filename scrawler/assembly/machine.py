@@ -154,7 +154,8 @@ def _put_together(
         mail.durable,
     )
     standstill = Standstill(rules, turn, resolver, StandstillPorts(crew.sites, look_again, crew.go_on))
-    permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer)
+    others_let = [] if standing is None else [standing.may_ask]
+    permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer, *others_let)
     if exchange is not None:
         mail.open(exchange, settings, crew, permission, ending)
     sharing = ServerSharing(stores.servers, rules, turn, look_again, checkpointer.aside)

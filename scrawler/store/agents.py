@@ -260,6 +260,11 @@ class Mail:
         mine = update(machine).where(machine.c.id == self._machine_id)
         connection.execute(mine.values(sent=machine.c.sent + len(rows)))
 
+    def drop(self) -> None:
+        """Forget all that waits: others have found it as well."""
+        while found := self.letters(0, _PAGE):
+            self.strike([one.id for one in found])
+
     def sums(self) -> Exchanged:
         """Return what the machines of this database have sent and received, and what waits in it."""
         return exchanged(self._database)

@@ -446,17 +446,17 @@ class UrlCollector:
             return
         if site.arrived:
             self._take_arrived(site)  # whatever holds requests up: whoever has sent it may rest until it is listed
+        inactive = site.inactive
+        if site.going and inactive and not site.queued:
+            self._release(site, now)
+            self._ports.seeds_changed()
+            return
         if not self._ports.may_start():
             if self._ports.may_probe(site):
                 self._schedule.put(site, self._visits.probe(site, now))
                 return
             self._blocked = True
             site.held_since = 0.0  # by something else than politeness
-            return
-        inactive = site.inactive
-        if site.going and inactive and not site.queued:
-            self._release(site, now)
-            self._ports.seeds_changed()
             return
         if inactive:
             self._ports.site_inactive(self)

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from scrawler.clocks import boot_clock
 from scrawler.core.clock import DatabaseClock
-from scrawler.core.machine.lease import Lease, lease_clock
+from scrawler.core.machine.lease import Lease
 from scrawler.errors import LeaseLostError, StoreBusyError
 from scrawler.model.machines import ENDING, Command, MachineState, Orders
 
@@ -51,7 +52,7 @@ class Heartbeat:
             LeaseLostError: other machines have declared this one dead.
             StoreBusyError: the database has been away for too long.
         """
-        asked_at, asked_wall = lease_clock(), time.time()
+        asked_at, asked_wall = boot_clock(), time.time()
         try:
             orders = self._beat(state, held_by_thread)
         except StoreBusyError:

@@ -6,14 +6,13 @@ from the moment before it asked for the heartbeat, which is earlier, and stops a
 
 from __future__ import annotations
 
-import time
 from math import inf
 
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)
+from scrawler.clocks import boot_clock
 
 
 class Lease:
-    """Times in seconds of `lease_clock`."""
+    """Times in seconds of `boot_clock`."""
 
     def __init__(self, length: float, margin: float) -> None:
         self._keeps = length - margin
@@ -26,9 +25,4 @@ class Lease:
     @property
     def good(self) -> bool:
         """Whether no other machine can hold this one's sites yet."""
-        return lease_clock() < self._until
-
-
-def lease_clock() -> float:
-    """Return a clock that goes on while the process, or the whole computer, sleeps."""
-    return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()
+        return boot_clock() < self._until

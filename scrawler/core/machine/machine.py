@@ -145,6 +145,11 @@ class Machine:
         """Let the selector look for sites, and whether all is over."""
         self._inbox.let_go()
 
+    def go_on(self) -> None:
+        """Let sites be asked again, as far as they may be."""
+        with self.turn:
+            self.crew.go_on()
+
     def give_back_others(self) -> None:
         """Let go of the sites that are another's by now."""
         self.crew.give_back_others(self.checkpointer.submit, self.sharing.budget, self._may_stay)

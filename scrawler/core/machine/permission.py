@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.machine.lease import Lease
 from scrawler.core.outage.standstill import Standstill
@@ -11,19 +13,27 @@ from scrawler.core.party.site import SiteContext
 class Permission:
     """Asked under the turn, before each request."""
 
-    def __init__(self, lease: Lease, standstill: Standstill, checkpointer: Checkpointer) -> None:
+    def __init__(
+        self,
+        lease: Lease,
+        standstill: Standstill,
+        checkpointer: Checkpointer,
+        others_let: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`others_let` says whether the sites that are in work may be asked, as far as other agents are concerned."""
         self.lease = lease
         self.paused = False  # by an order
         self.outbox_full = False  # with what others have not acknowledged: sites rest until there is room
         self._standstill = standstill
         self._checkpointer = checkpointer
+        self._others_let = others_let
 
     def may_start(self) -> bool:
         """Return whether requests may be started now. A caller that gets False is woken when this changes."""
         if self.paused or self._standstill.resting or self.outbox_full:
             return False
-        return self.lease.good and self._checkpointer.has_room()
+        return self.lease.good and self._others_let() and self._checkpointer.has_room()
 
     def may_probe(self, site: SiteContext) -> bool:
         """Return whether a site may start a request although the network is down."""
-        return site in self._standstill.probes and not self.paused and self.lease.good
+        return site in self._standstill.probes and not self.paused and self.lease.good and self._others_let()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,11 @@ SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens at now."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
+    """A port of loopback that nobody listens at now, and that the system gives to nobody who calls others."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class Agents:
@@ -96,6 +100,10 @@ class Agents:
             return subprocess.Popen(
                 [SCRAWLER, "run", "--allow-private", "--no-export", *flags], stdout=log, stderr=log, cwd=self.folder
             )
+
+    def log(self, name: str) -> str:
+        """What one has written, that was started as a process."""
+        return (self.folder / name / "log").read_text()
 
     def fetched(self) -> Counter[str]:
         """How often each URL was fetched, by all together."""

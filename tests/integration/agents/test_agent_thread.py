@@ -82,6 +82,7 @@ class Speaker:
             holding=lambda: False,
             give_back_others=lambda: None,
             look_again=lambda: None,
+            go_on=lambda: None,
             figures=dict,
             more_members=self._note_more,
             failed=self.failures.append,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import subprocess
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -202,9 +204,13 @@ class _Processes:
     def kill(self, name: str) -> None:
         kill(self.running.pop(name))
 
-    def end(self) -> None:
-        for name, process in self.running.items():
-            assert process.wait(HANGS) == 0, (self._agents.folder / name / "log").read_text()
+    def signal(self, name: str, number: signal.Signals) -> None:
+        self.running[name].send_signal(number)
+
+    def end(self, *names: str) -> None:
+        for name in names or self._agents.names:
+            if name in self.running:
+                assert self.running[name].wait(HANGS) == 0, self._agents.log(name)
 
     def close(self) -> None:
         for process in self.running.values():
@@ -290,6 +296,73 @@ def _owned_by(name: str, server: RawServer) -> str:
     return next(
         host for host in hosts if all(view.owner(site_key(server.url(host=host), Scope.HOST)) == name for view in views)
     )
+
+
+@pytest.mark.heavy
+def test_an_agent_that_was_frozen_asks_no_host_that_others_are_at(agents: Agents, processes: _Processes) -> None:
+    """It is taken for dead meanwhile; after the thaw it hears the others first, who let go of its sites."""
+    with served(SLOW, 6) as server:
+        seeds = server.web.seeds()[:6]
+        expected = reachable(server.web, seeds)
+        agents.add(seeds)
+        for name in agents.names:
+            processes.start(name)
+        _fetched_by(agents, "b", 5)
+        processes.signal("b", signal.SIGSTOP)
+        wait_for(lambda: agents.views("a")[-1] == {"a", "c"}, HANGS, "the death of b")
+        processes.signal("b", signal.SIGCONT)
+        processes.end()
+        log = server.log()
+    assert "it asks no host before it has heard the others" in agents.log("b")
+    assert in_flight_together(log) == []
+    assert agents.html() == expected
+    for crawl in agents.crawls.values():
+        crawl.check()
+
+
+@pytest.mark.heavy
+def test_an_agent_that_was_frozen_past_the_end_finds_the_last_word(agents: Agents, processes: _Processes) -> None:
+    with served(SLOW, 6) as server:
+        seeds = server.web.seeds()[:6]
+        expected = reachable(server.web, seeds)
+        agents.add(seeds)
+        for name in agents.names:
+            processes.start(name)
+        _fetched_by(agents, "b", 5)
+        processes.signal("b", signal.SIGSTOP)
+        processes.end("a", "c")
+        by_others = agents.crawls["a"].fetched() | agents.crawls["c"].fetched()
+        before = len(server.log())
+        processes.signal("b", signal.SIGCONT)
+        processes.end()
+        assert len(server.log()) == before, "b asks for nothing any more"
+    assert {url for url in by_others if not url.endswith(".pdf")} == expected
+    assert "the others (a, c) have crawled what was this agent's, and ended: so does it" in agents.log("b")
+    assert all(seed.state is SeedState.DONE for seed in agents.crawls["b"].seeds())
+
+
+@pytest.mark.heavy
+def test_an_agent_that_was_frozen_and_hears_nobody_asks_nobody(agents: Agents, processes: _Processes) -> None:
+    """Until it is told that the others will not come back."""
+    with served(SLOW, 6) as server:
+        seeds = server.web.seeds()[:6]
+        expected = reachable(server.web, seeds)
+        agents.add(seeds)
+        for name in agents.names:
+            processes.start(name)
+        _fetched_by(agents, "b", 5)
+        processes.signal("b", signal.SIGSTOP)
+        processes.kill("a")
+        processes.kill("c")
+        slept_since = time.monotonic()
+        wait_for(lambda: time.monotonic() > slept_since + 3, HANGS, "it slept for longer than agents_suspect")
+        before = len(server.log())
+        processes.signal("b", signal.SIGCONT)
+        wait_for(lambda: agents.views("b")[-1] == {"b"}, HANGS, "the death of the others")
+        assert len(server.log()) == before
+        agents.file_of("b").write_text(f"b tcp://127.0.0.1:{agents.ports['b']}\n")
+        processes.end()
+    assert {url for url in agents.crawls["b"].fetched() if not url.endswith(".pdf")} == expected
 
 
 class _Split:
