@@ -162,6 +162,8 @@ class PageParts:
         """Return what is known of a robots.txt: to the site, or from an earlier page."""
         with self._turn:
             own = flight_of(page).site.origins.get(origin)
+            if own is None and (owner := self._origins.errands.owner(origin + "/")) is not None:
+                own = owner.origins.get(origin)  # one copy serves all
             if own is not None and own.robots is not None and time.monotonic() < own.robots_until:
                 return own.robots
         known = self._robots.get(origin)
@@ -251,15 +253,31 @@ class PageParts:
         if host.rests_until > loop.time():
             raise _Refused(f"{host_port(request.url)[0]} wants to be left alone")
         most = page.most(request)
+        await self._wait_for_owner(request, page)
         try:
             response = await self._fetcher.fetch(request._replace(timeout=page.left, max_body=most))
         finally:
             server.due = loop.time() + self.pause(page.limits)
+            with self._turn:
+                self._origins.errands.over_beside(page.site, request.url, host_port(request.url)[0], time.monotonic())
         page.note(response)
         if response.status in PUSH_BACK:
             asked = retry_after(response.headers.get("retry-after", ""), int(time.time() * 1000)) or _REST
             host.rests_until = loop.time() + min(asked, self._rules.max_retry_after)
         return response
+
+    async def _wait_for_owner(self, request: Request, page: PartsOfPage) -> None:
+        """Wait for the clock of the site that is asked, where that is another one of the crawl. Raises _Refused."""
+        host = host_port(request.url)[0]
+        while True:
+            now = time.monotonic()
+            with self._turn:
+                at = self._origins.errands.turn_beside(page.site, request.url, host, now)
+            if not at:
+                return
+            if now + page.left <= at:
+                raise _Refused(f"{request.url}: the time of the page is over before the pause of its host")
+            await asyncio.sleep(at - now)
 
     def kept(self, origin: str, url: str) -> Given | None:
         """Return a script or style that another page of the origin has had."""
@@ -295,6 +313,7 @@ class PartsOfPage:
         self.exhausted = asyncio.Event()
         self._machine = machine
         self._page = response.request
+        self.site = flight_of(self._page).site
         self._origin = origin_of(self._page.url)
         self.limits: BrowserLimits = limits.browser
         self.at_once = asyncio.Semaphore(_AT_ONCE)

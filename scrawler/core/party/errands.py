@@ -1,4 +1,4 @@
-"""What a host is asked for on behalf of other sites: a robots.txt to which those of others redirect.
+"""What a host is asked for on behalf of other sites: the robots.txt to which theirs redirect, and parts of their pages.
 
 It waits for the clock of the host, as its pages do, and one copy serves all. The clock is that of the site whose host
 it is, where that is here; else one that is kept for it. All of it is guarded by the machine's turn. Nothing depends on
@@ -156,11 +156,10 @@ class Errands:
         if owner is site or known is None:
             return
         known.line.pop(site, None)
-        known.slot = 0.0
-        known.out_until = now + _OUT
         if owner is not None:
-            known.before = owner.due_at(host)
-            owner.due[host] = known.out_until
+            self._ask_owner(owner, known, host, now)
+        else:
+            known.slot, known.out_until = 0.0, now + _OUT
 
     def over(self, site: SiteContext, url: str, host: str, due: float, now: float) -> None:
         """Note that a request is over, or given up; the host may be asked again when it is `due`."""
@@ -169,12 +168,53 @@ class Errands:
         name = authority(url)
         owner, known = self._owners.get(name), self._hosts.get(name)
         if known is not None and owner is not site:
-            known.due, known.out_until, known.asked_at = due, 0.0, now
             if owner is not None:
-                owner.due[host] = max(due, known.before)
-                self._look_again(owner)
+                self._note_over(owner, known, host, due, now)
+            else:
+                known.due, known.out_until, known.asked_at = due, 0.0, now
             self._call_first(known)
         self._call(url)
+
+    # -- what pages of others ask for in a browser --------------------------------------------------------------
+
+    def turn_beside(self, site: SiteContext, url: str, host: str, now: float) -> float:
+        """Return when a page of a site may ask a URL for what it needs, 0 if now: then it counts as asked.
+
+        Only what is another site here has a clock that counts, and is asked for nothing else meanwhile.
+        """
+        name = authority(url)
+        owner = self._owners.get(name)
+        if owner is None or owner is site:
+            return 0.0
+        known = self._hosts.get(name)
+        if known is None:
+            known = self._hosts[name] = _Host()
+            self._forget_hosts(now)
+        if now < known.out_until:
+            return now + _SOON
+        at = _turn_before(owner, known, host, now)
+        if not at:
+            self._ask_owner(owner, known, host, now)
+        return at
+
+    def over_beside(self, site: SiteContext, url: str, host: str, now: float) -> None:
+        """Note that such a request is over."""
+        name = authority(url)
+        owner, known = self._owners.get(name), self._hosts.get(name)
+        if owner is not None and known is not None and owner is not site and known.out_until:
+            self._note_over(owner, known, host, now + owner.pause, now)
+
+    @staticmethod
+    def _ask_owner(owner: SiteContext, known: _Host, host: str, now: float) -> None:
+        known.slot = 0.0
+        known.out_until = now + _OUT
+        known.before = owner.due_at(host)
+        owner.due[host] = known.out_until
+
+    def _note_over(self, owner: SiteContext, known: _Host, host: str, due: float, now: float) -> None:
+        known.due, known.out_until, known.asked_at = due, 0.0, now
+        owner.due[host] = max(due, known.before)
+        self._look_again(owner)
 
     def answered(self, url: str, response: Response, is_telling: bool, now: float) -> None:
         """Keep an answer for all others, and call those that wait for it."""

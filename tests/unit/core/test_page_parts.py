@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from scrawler.core.asking.page_parts import PageParts
+from scrawler.core.party.errands import Errands
+from scrawler.core.party.flights import RobotsFlight
+from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.progress import Totals
+from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.fetch.browser.parts import Given, Wanted
 from scrawler.fetch.downloader import BrowserLimits, FetchLimits, Rendered, Request, Response
 from scrawler.fetch.resolver import Resolution
@@ -27,6 +31,7 @@ class Net:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.errands = Errands(lambda site: None)
 
     def check(self) -> None:
         """Have met no fault."""
@@ -55,7 +60,9 @@ def parts_of(net: Any, **rules: Any) -> PageParts:
 @pytest.mark.parametrize(("delay_per_ip", "pause"), [(0.0, 1000.0), (7000.0, 7000.0)])
 def test_a_pause_for_each_address_holds_for_what_pages_ask_for(delay_per_ip: float, pause: float) -> None:
     net = Net()
-    page = Request(PAGE, "192.0.2.1", limits=LIMITS)
+    site = SiteContext(1, "example.org", 1, ExactSeen(MemoryBudget(1_000)), more_seeds=False)
+    flight = RobotsFlight(site, Origin("http://example.org", "example.org"), PAGE)
+    page = Request(PAGE, "192.0.2.1", flight, limits=LIMITS)
 
     async def asked() -> tuple[Given | None, float, float]:
         machine = parts_of(net, delay_per_ip=delay_per_ip)
