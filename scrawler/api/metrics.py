@@ -33,6 +33,7 @@ from scrawler.tuples.classes import NamedTuple
 _LOOPBACK = "127.0.0.1"
 _LONGER = 20.0  # how much longer the time between two readings is than one
 _PATIENCE = 5.0  # seconds that somebody may take to ask
+_MOST_CONNECTIONS = 32  # each has a thread
 
 # name, kind, what it says, and its value of a machine, or None before it is known
 _OF_MACHINES: tuple[tuple[str, str, str, Callable[[MachineFigures], float | None]], ...] = (
@@ -62,7 +63,7 @@ def metrics_address(text: str) -> MetricsAddress:
     """Read `[HOST:]PORT`; without a host it is loopback. Raises SettingsError."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if colon else _LOOPBACK
-    if not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+    if not host or not port.isascii() or not port.isdigit() or len(port) > 5 or int(port) > 65_535:
         raise SettingsError(f"--metrics {text or '(nothing)'}: write [HOST:]PORT, as 9464 or 0.0.0.0:9464")
     return MetricsAddress(host, int(port))
 
@@ -93,6 +94,7 @@ def metrics_served(
             server.hang_up()
             server.shutdown()
             thread.join()
+            server.join()
 
 
 def _exposition() -> Any:
@@ -119,10 +121,15 @@ class _Reading:
         self._due = -inf
         self._figures: Figures | None = None
         self._took = 0.0
+        self._turn = threading.Lock()  # who asks meanwhile waits, and gets what was read
         self._checkpoints: dict[str, tuple[int, float]] = {}  # machine -> how many, and when that was first seen
 
     def figures(self) -> Figures:
         """Return them. Raises StoreError."""
+        with self._turn:
+            return self._read()
+
+    def _read(self) -> Figures:
         begun = time.monotonic()
         if self._figures is None or begun >= self._due:
             self._figures = read_figures(self._database)
@@ -177,7 +184,10 @@ class _Reading:
 
 
 class _Server(HTTPServer):
-    """Answers one request at a time: whoever asks twice at once waits."""
+    """Answers each request in a thread of its own, so that who is silent keeps nobody else waiting.
+
+    Of too many connections the oldest that has not asked yet is cut off.
+    """
 
     reading: _Reading
     exposition: Any
@@ -186,41 +196,72 @@ class _Server(HTTPServer):
     def __init__(self, address: MetricsAddress) -> None:
         self.address_family = AF_INET6 if ":" in address.host else AF_INET
         self._open = True
-        self._lock = threading.Lock()
-        self._asker: socket | None = None
-        self._too_late: threading.Timer | None = None
+        self._lock = threading.Lock()  # guards what follows
+        self._silent: dict[socket, float] = {}  # connections that have not asked, and when that is too late
+        self._answering: dict[socket, threading.Thread] = {}  # all connections
         super().__init__(address, _Handler)
 
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        """Answer a request, unless the server is about to close.
-
-        Who does not get round to ask is cut off: each byte of a request may come in time, and its end never.
-        """
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Have a request answered, unless the server is about to close, or has no room."""
+        thread = threading.Thread(target=self._answer, args=(request, client_address), name="metrics-answer")
         with self._lock:
-            self._asker = request if self._open else None
-        if self._asker is None:
-            return
-        self._too_late = threading.Timer(_PATIENCE, partial(_cut, request))
-        start(self._too_late)
+            has_room = len(self._answering) < _MOST_CONNECTIONS
+            if not has_room and self._silent:
+                _cut(next(iter(self._silent)))
+                del self._silent[next(iter(self._silent))]
+                has_room = len(self._answering) < 2 * _MOST_CONNECTIONS
+            if self._open and has_room:
+                self._silent[request] = time.monotonic() + _PATIENCE
+                self._answering[request] = thread
         try:
-            super().finish_request(request, client_address)
-        finally:
-            self.heard()
-            with self._lock:
-                self._asker = None
+            if request not in self._answering:
+                return self.shutdown_request(request)
+            start(thread)
+        except BaseException:
+            self._forget(request)
+            raise
+        return None
 
-    def heard(self) -> None:
+    def _forget(self, request: Any) -> None:
+        with self._lock:
+            self._silent.pop(request, None)
+            self._answering.pop(request, None)
+
+    def _answer(self, request: Any, client_address: Any) -> None:
+        try:
+            self.finish_request(request, client_address)
+        except Exception:
+            self.handle_error(request, client_address)
+        finally:
+            self._forget(request)
+            self.shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Cut those off who do not get round to ask: each byte of a request may come in time, and its end never."""
+        now = time.monotonic()
+        with self._lock:
+            for request in [one for one, until in self._silent.items() if until < now]:
+                del self._silent[request]
+                _cut(request)
+
+    def heard(self, request: Any) -> None:
         """Note that a request has come as a whole: how long the answer takes is not for the asker to say."""
-        if self._too_late is not None:
-            self._too_late.cancel()
-            self._too_late = None
+        with self._lock:
+            self._silent.pop(request, None)
 
     def hang_up(self) -> None:
         """Answer nobody any more: who is slow to ask, or to listen, keeps no crawl open."""
         with self._lock:
             self._open = False
-            if self._asker is not None:
-                _cut(self._asker)
+            for request in self._answering:
+                _cut(request)
+
+    def join(self) -> None:
+        """Wait for those that answer, once the server takes nobody any more."""
+        with self._lock:
+            threads = list(self._answering.values())
+        for thread in threads:
+            thread.join()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of those who went away, or said what is no request."""
@@ -236,7 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        self.server.heard()
+        self.server.heard(self.connection)
         paths = {"/metrics": self._metrics, "/health": self._health}
         answer = paths.get(urlsplit(self.path).path)
         if answer is None:

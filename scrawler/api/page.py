@@ -165,10 +165,9 @@ class Page:
         It is empty for what is no HTML, and for a page that is made to cost a tree builder minutes; of a page of more
         than 16 MiB, or a million tags, it is the tree of the beginning.
         """
-        from selectolax.lexbor import LexborHTMLParser
-
         from scrawler.extract.hazards import is_hazardous
+        from scrawler.extract.trees import tree_of
 
         body, content_type = self._document
         page = to_utf8(beginning(body), content_type)[0] if self.is_html else b""
-        return LexborHTMLParser(b"" if is_hazardous(page) else page)
+        return tree_of(b"" if is_hazardous(page) else page)

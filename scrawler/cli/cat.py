@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import click
 
 from scrawler.api.opened import OpenedCrawl
 from scrawler.cli.database import opened
+from scrawler.cli.lines import for_terminal, one_line
 from scrawler.cli.options import ARCHIVE, FILLED, with_settings
 from scrawler.errors import ScrawlerError
 from scrawler.insight.answer import utc
 from scrawler.settings import Settings
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line feeds
+_CUT = "it has more than 16 MiB, or a million tags: this is the text of its beginning"
 
 
 @click.command()
@@ -42,7 +42,11 @@ def cat(settings: Settings, url: str, what: str | None, archive: str | None) -> 
     if (newest := content.newest) is not None:
         status = f" {newest.status}" if newest.status else ""
         told = f"the last visit, of {utc(newest.fetched_at)}, met {newest.result}{status}"
-        click.echo(f"{content.page.url}: {told}; this is what came at {utc(content.page.fetched_at)}", err=True)
+        click.echo(
+            one_line(f"{content.page.url}: {told}; this is what came at {utc(content.page.fetched_at)}"), err=True
+        )
+    if what in ("text", "markdown") and content.is_cut:
+        click.echo(one_line(f"{content.page.url}: {_CUT}"), err=True)
     if what == "headers":
         _write(content.head)
     elif what == "raw":
@@ -64,6 +68,6 @@ def _write(data: bytes) -> None:
     """Write to standard output; what comes from the web is not to control a terminal."""
     if sys.stdout.isatty():
         text = data.decode("utf-8", "backslashreplace").replace("\r\n", "\n")
-        data = _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text).encode("utf-8")
+        data = for_terminal(text).encode("utf-8")
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import click
 
 from scrawler.api.visits import Change, VisitedCrawl
 from scrawler.cli.database import opened
+from scrawler.cli.lines import for_terminal
 from scrawler.cli.options import FILLED, Whole, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.dates import iso_date
@@ -16,7 +16,6 @@ from scrawler.model.visits import ChangeKind
 from scrawler.settings import Settings
 
 _COLUMNS = ("found_at", "kind", "url", "detail", "distance", "visit", "seed")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line feeds
 _KINDS = ", ".join(kind.value for kind in ChangeKind)
 
 
@@ -89,4 +88,4 @@ def _shown(text: str, body: bool) -> str:
     """Return a diff as it is written: no page is to control a terminal, and for patch nothing may be changed."""
     if body and not sys.stdout.isatty():
         return text
-    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    return for_terminal(text)

@@ -99,5 +99,6 @@ def _left_out(counts: CorpusCounts) -> str:
     parts = ((counts.short, "too short"), (counts.copies, "near copies"), (counts.without_text, "without a text"))
     left_out = [f"{number:,} {words}" for number, words in parts if number]
     left_out += [f"{counted(counts.pdfs, 'PDF')}, which are not read"] if counts.pdfs else []
-    said = ", ".join(left_out)
-    return f"; left out: {said}" if said else ""
+    said = f"; left out: {', '.join(left_out)}" if left_out else ""
+    cut = f"; of {counted(counts.cut, 'page')} only the first 16 MiB, or million tags, were read" if counts.cut else ""
+    return said + cut

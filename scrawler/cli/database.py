@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TypeVar
 
 import click
 
 from scrawler.api.bare import BareCrawl
 from scrawler.cli.keeping import config_file
+from scrawler.cli.lines import one_line
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
 
 AnyCrawl = TypeVar("AnyCrawl", bound=BareCrawl)
-_SHOWN = partial(click.echo, err=True)
+
+
+def _shown(line: str) -> None:
+    click.echo(one_line(line), err=True)
 
 
 @contextmanager
 def opened(
-    settings: Settings, kind: type[AnyCrawl], *, create: bool = False, say: Callable[[str], None] = _SHOWN
+    settings: Settings, kind: type[AnyCrawl], *, create: bool = False, say: Callable[[str], None] = _shown
 ) -> Iterator[AnyCrawl]:
     """Open the crawl for one command; only with `create` is one made where there is none.
 

@@ -6,6 +6,7 @@ import re
 
 from scrawler.errors import escaped
 
+_FIRST_WIDE = 0x100
 _LONGEST_WORD, _LONGEST_LINE = 400, 4000  # characters
 # The password of a database may hold "/" and "@", where other URLs have ended; the word itself is what help texts show.
 _DATABASE_PASSWORD = re.compile(
@@ -14,6 +15,20 @@ _DATABASE_PASSWORD = re.compile(
 _PASSWORD = re.compile(r"(//[^/\s:@]*:)(?!password@)[^/\s@]*@")
 _PASSWORD_PARAMETER = re.compile(r"([?&]pass(?:word|wd)?=)[^&\s'\"]*", re.IGNORECASE)
 _WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+
+
+# What a terminal obeys, or shows in another order than it has; tabs and line feeds are part of a text.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def for_terminal(text: str) -> str:
+    """Return a text of several lines with escapes for all that would control a terminal."""
+    return _CONTROLS.sub(_escaped_control, text)
+
+
+def _escaped_control(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < _FIRST_WIDE else f"\\u{code:04x}"
 
 
 def one_line(text: str) -> str:

@@ -10,6 +10,7 @@ from scrawler.api.opened import OpenedCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, FileName, with_settings
 from scrawler.cli.tables import print_pairs, print_rows, printable, with_dates
+from scrawler.errors import escaped
 from scrawler.insight.sections import Report, Table, shown
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
@@ -44,13 +45,13 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     if as_json:
         click.echo(json_line(with_dates(made.as_json())))
     elif html:
-        click.echo(f"wrote the report on {made.title} to {html}", err=True)
+        click.echo(f"wrote the report on {escaped(made.title)} to {html}", err=True)
     else:
         _print(made)
 
 
 def _print(made: Report) -> None:
-    click.echo(printable(made.title))
+    click.echo(escaped(made.title))
     for section in made.sections:
         tables = list(section.filled)
         if section.told:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import functools
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -15,8 +14,10 @@ from unicodedata import category, combining, east_asian_width
 import click
 
 from scrawler.dates import iso_date
+from scrawler.errors import escaped
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.seeds.json_text import UNSAFE, escaped_mark, json_line
+from scrawler.seeds.csv_text import csv_cell
+from scrawler.seeds.json_text import json_line
 from scrawler.tuples.classes import NamedTuple
 
 Row = Mapping[str, Any]
@@ -28,7 +29,6 @@ _BETWEEN = 2  # cells between columns
 _NO_WIDTH = ("Mn", "Me", "Cf")  # categories of marks, and of what joins letters
 _TWO_CELLS = ("W", "F")
 _SAMPLE = 1000  # columns are aligned by so many rows
-_FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]")  # a spreadsheet takes such text for a formula (OWASP)
 
 
 def format_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -94,21 +94,12 @@ def _dated(name: str, value: Any) -> Any:
     return value
 
 
-def csv_cell(value: object) -> object:
-    """Return what a spreadsheet may show: text from the web that it would take for a formula begins with a quote."""
-    if isinstance(value, dict | list | tuple):
-        return json_line(value)
-    if not isinstance(value, str) or not value:
-        return value
-    plain = value if value.isprintable() else UNSAFE.sub(escaped_mark, value)
-    return f"'{plain}" if _FORMULA.match(plain) else plain
-
-
 def print_pairs(title: str, pairs: Mapping[str, str], *, err: bool = False) -> None:
     """Write a title and names with values, aligned; with `err` to standard error."""
-    click.echo(title, err=err)
-    width = max(map(cells_wide, pairs), default=0)
-    for name, value in pairs.items():
+    click.echo(escaped(title), err=err)
+    shown = {escaped(name): escaped(value) for name, value in pairs.items()}  # a database may have any names
+    width = max(map(cells_wide, shown), default=0)
+    for name, value in shown.items():
         click.echo(f"  {_padded(name, width)}  {value}", err=err)
 
 

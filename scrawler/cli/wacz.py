@@ -9,6 +9,7 @@ import click
 
 from scrawler.api.opened import OpenedCrawl
 from scrawler.cli.database import opened
+from scrawler.cli.lines import one_line
 from scrawler.cli.losses import unread_error
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.progress import ProgressLine
@@ -36,7 +37,7 @@ def wacz(settings: Settings, file: str, texts: bool) -> None:
         done = crawl.pack(file, texts=texts, on_progress=lambda packed: line.show(_progress(packed)))
     click.echo(f"packed {_progress(done)} into {os.fspath(Path(file))}{_left_out(done)}", err=True)
     if done.earlier:
-        click.echo(_elsewhere(done), err=True)
+        click.echo(one_line(_elsewhere(done)), err=True)
     if done.lost:
         raise unread_error(done.lost)
 

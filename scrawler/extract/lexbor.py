@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
@@ -18,6 +18,7 @@ from scrawler.extract.rules import (
     may_matter,
 )
 from scrawler.extract.scanned import scanned
+from scrawler.extract.trees import tree_of
 
 # One selection in document order. Selecting by attribute alone takes half the time of selecting by tag and attribute,
 # and brings along little that is no link; an element with two of the attributes comes twice.
@@ -25,7 +26,6 @@ _LINKING = "[href],[src],meta,template"
 _WITH_ASSETS = ",".join((_LINKING, *(f"[{name}]" for name in ("imagesrcset", *ASSET_ATTRIBUTES) if name != "src")))
 _XLINK = "xlink:href"
 _FOREIGN = "svg,math"
-_WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # no <option> is copied to show its choice
 
 
 class LexborExtractor:
@@ -42,7 +42,7 @@ class LexborExtractor:
         if is_hazardous(page):
             return scanned(page, url, self._policy, charset, DEEP_HTML)
         collector = LinkCollector(url, self._policy)
-        document = LexborHTMLParser(page, options=_WITHOUT_EVENTS)
+        document = tree_of(page)
         self._collect_links(document, collector)
         return collector.result(charset, page)
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from scrawler.extract.beginning import beginning
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.links import LinkMark
+from scrawler.extract.trees import tree_of
 from scrawler.tuples.classes import NamedTuple
 
 LONGEST_ANCHOR = 500  # characters
 _MOST_NODES = 200  # of a link that are looked at for its text: links can stand in links, in tables
 _LINKS = "a[href],area[href],link[href]"
-_WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value
 _SPACE = "\t\n\f\r "
 
 
@@ -37,7 +37,7 @@ def marked_links(page: bytes) -> Iterator[MarkedLink]:
     page = beginning(page)
     if is_hazardous(page):
         return
-    for node in LexborHTMLParser(page, options=_WITHOUT_EVENTS).css(_LINKS):
+    for node in tree_of(page).css(_LINKS):
         attributes = node.attributes
         rel = " ".join((attributes.get("rel") or "").lower().split())
         anchor = (attributes.get("alt") or "") if node.tag == "area" else _text(node)

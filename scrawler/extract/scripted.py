@@ -5,15 +5,15 @@ It takes a tree, and is asked of single pages, for people who wonder why no link
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from scrawler.extract.beginning import beginning
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
+from scrawler.extract.trees import tree_of
 from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
 
-_WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value
 _FEW_LINKS = 3  # with more, a page leads on without its scripts
 _LITTLE_TEXT = 200  # characters that a reader sees
 _DATA = ("json", "template", "speculationrules", "importmap")  # in the type of a <script> that is none
@@ -53,7 +53,7 @@ def scripted(body: bytes, content_type: str) -> Scripted | None:
     page = beginning(to_utf8(body, content_type)[0])
     if is_hazardous(page):
         return None
-    tree = LexborHTMLParser(page, options=_WITHOUT_EVENTS)
+    tree = tree_of(page)
     links = sum(_leads_on(link) for link in tree.css("a[href],area[href]"))
     asks = any("javascript" in _text(one).lower() for one in tree.css("noscript"))
     filled = next((_written(one) for one in tree.css(_FILLED) if not one.css_first("a[href]")), "")

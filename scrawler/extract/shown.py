@@ -12,6 +12,8 @@ from collections.abc import Mapping
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from scrawler.extract.trees import tree_of
+
 _TELLING = re.compile(
     rb"\bhidden\b|display\s*:|visibility\s*:|<math\b|<dialog\b|\bpopover\b|script:|data:text/html"
     rb"|lineno|line-num|gutter|blob-num|hljs-ln|\blnt\b|data-line-number",
@@ -34,14 +36,14 @@ def shown(page: bytes, signs: Mapping[int, str] | None = None) -> bytes:
     """
     if _TELLING.search(page) is None:
         return page
-    tree = LexborHTMLParser(page)
+    tree = tree_of(page)
     body = tree.body
     if body is None:
         return page
     _write_formulas(tree, signs or {})
     _drop_hidden(tree)
     if not (body.text() or "").strip():  # a script shows it all
-        tree = LexborHTMLParser(page)
+        tree = tree_of(page)
         _write_formulas(tree, signs or {})
     _drop_line_numbers(tree)
     for link in tree.css("a[href]"):
@@ -89,6 +91,8 @@ def _write_formulas(tree: LexborHTMLParser, signs: Mapping[int, str]) -> None:
 
 def _drop_line_numbers(tree: LexborHTMLParser) -> None:
     for table in reversed(tree.css("table")):
+        if table.css_first("table table table") is not None:
+            continue  # code stands in no such table, and each would be read for all that it is in
         cells = table.css("td,th")
         numbers = [cell for cell in cells if _has_line_numbers(cell)]
         if not numbers:
@@ -113,6 +117,6 @@ def _has_line_numbers(cell: LexborNode) -> bool:
 def _element(tag: str, text: str, mark: str = "") -> LexborNode:
     escaped = text.replace("&", "&amp;").replace("<", "&lt;")
     first = "\n" if tag == "pre" else ""  # a parser drops one behind the tag
-    found = LexborHTMLParser(f"<{tag} {mark}>{first}{escaped}</{tag}>").css_first(tag)
+    found = tree_of(f"<{tag} {mark}>{first}{escaped}</{tag}>").css_first(tag)
     assert found is not None
     return found

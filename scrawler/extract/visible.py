@@ -10,11 +10,12 @@ import html
 import re
 from collections.abc import Iterator
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.shown import shown
+from scrawler.extract.trees import tree_of
 from scrawler.extract.xml_text import xml_text
 from scrawler.mime import media_type
 
@@ -56,13 +57,12 @@ def _of_tags(page: bytes) -> str:
 
 
 def _lines(page: bytes) -> Iterator[str]:
-    body = LexborHTMLParser(page).body
+    body = tree_of(page).body
     block, as_written, parts = -1, False, list[str]()
-    for node in _seen(body) if body is not None else ():
+    for node, around in _seen(body) if body is not None else ():
         if node.tag == _LINE_BREAK:
             parts.append("\n")
             continue
-        around = _block_of(node)
         if around.mem_id != block:
             yield from _finished(parts, as_written)
             block, as_written, parts = around.mem_id, around.tag in _AS_WRITTEN, []
@@ -71,23 +71,20 @@ def _lines(page: bytes) -> Iterator[str]:
     yield from _finished(parts, as_written)
 
 
-def _seen(body: LexborNode) -> Iterator[LexborNode]:
-    """Yield the texts and line breaks that are shown, in their order; a stack, for pages can nest what they like."""
-    waiting = [body]
+def _seen(body: LexborNode) -> Iterator[tuple[LexborNode, LexborNode]]:
+    """Yield the texts and line breaks that are shown, in their order, each with the block in which it stands.
+
+    A stack holds what waits, for pages can nest what they like.
+    """
+    waiting = [(body, body)]
     while waiting:
-        node = waiting.pop()
-        if node.is_text_node or node.tag == _LINE_BREAK:
-            yield node
-        elif node.is_element_node and node.tag not in _UNSEEN:
-            waiting += reversed(list(node.iter(include_text=True)))
-
-
-def _block_of(node: LexborNode) -> LexborNode:
-    """Return the block in which a text stands."""
-    parent = node.parent
-    while parent is not None and parent.tag in _INLINE and parent.parent is not None:
-        parent = parent.parent
-    return parent or node
+        node, block = waiting.pop()
+        tag = node.tag
+        if node.is_text_node or tag == _LINE_BREAK:
+            yield node, block
+        elif node.is_element_node and tag not in _UNSEEN:
+            inside = block if tag in _INLINE else node
+            waiting += [(one, inside) for one in reversed(list(node.iter(include_text=True)))]
 
 
 def _finished(parts: list[str], as_written: bool) -> Iterator[str]:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from urllib.parse import urlencode, urlsplit
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborNode
 
 from scrawler.extract.hazards import is_hazardous
+from scrawler.extract.trees import tree_of
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import normalise
 
@@ -67,7 +68,7 @@ def search_forms(page: bytes, url: str, base: str = "", charset: str = "") -> li
     if b"<form" not in page.lower() or is_hazardous(page):
         return []
     sent_in = "" if charset.lower() in _AS_UTF_8 else charset
-    nodes = LexborHTMLParser(page).css("form")[:_MOST_FORMS]
+    nodes = tree_of(page).css("form")[:_MOST_FORMS]
     forms = [_search_form(node, url, base or url, sent_in) for node in nodes]
     found = dict.fromkeys(form for form in forms if form is not None)
     return sorted(found, key=lambda form: not form.sure)

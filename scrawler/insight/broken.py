@@ -12,13 +12,12 @@ from dataclasses import field
 from typing import Any
 from urllib.parse import unquote
 
-from selectolax.lexbor import LexborHTMLParser
-
 from scrawler.archive.reading import metadata_records
 from scrawler.errors import RecordsLostError
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.links import PageLinks
+from scrawler.extract.trees import tree_of
 from scrawler.insight.circles import endless_redirects
 from scrawler.insight.contents import PageReader
 from scrawler.insight.references import PageReferences, References
@@ -261,7 +260,7 @@ def _places(body: bytes, content_type: str) -> set[str] | None:
     if is_hazardous(page):
         return None
     found: set[str] = set()
-    for node in LexborHTMLParser(page).css("[id],a[name]"):
+    for node in tree_of(page).css("[id],a[name]"):
         attributes = node.attributes
         found.update(value for name in ("id", "name") if (value := attributes.get(name)))
     return found

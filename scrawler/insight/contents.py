@@ -28,7 +28,9 @@ from scrawler.assembly.urls import make_analyzer
 from scrawler.core.records.copies import remote_at
 from scrawler.core.records.records import is_inside, prefix_of
 from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError, StoreError, UnreadableError
+from scrawler.extract.beginning import beginning
 from scrawler.extract.decode import Decoded, decode_body
+from scrawler.extract.sniff import HTML_TYPES
 from scrawler.fetch.wire import parse_headers
 from scrawler.insight.asked import Asked, read_asked
 from scrawler.model.results import AS_EXPECTED, PageFlag, Result
@@ -122,11 +124,26 @@ class PageContent:
         return decode_body(self.archived, coding, self.most_decoded, self.most_ratio)
 
     def text(self) -> str:
-        """Return the text that a reader sees. Raises NoTextError for what is not made of text."""
+        """Return the text that a reader sees; of an endless page, that of its beginning (`is_cut`).
+
+        Raises NoTextError for what is not made of text.
+        """
         from scrawler.extract.visible import visible_text  # what reads pages is large, and few commands do
 
         body, content_type = self.document()
+        if self._is_html:
+            body = beginning(body)
         return self._found(visible_text(body, content_type, self.page.content_type))
+
+    @property
+    def _is_html(self) -> bool:
+        return not self.page.content_type or self.page.content_type in HTML_TYPES
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether texts are made of the beginning of the page alone: it has more than 16 MiB, or a million tags."""
+        body, _ = self.document()
+        return self._is_html and len(beginning(body)) < len(body)
 
     def markdown(self) -> str:
         """Return the page as Markdown, with absolute links. Raises NoTextError, and SettingsError as `extract` does."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from enum import Enum
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
 from scrawler.errors import RecordsLostError, SettingsError
@@ -50,6 +51,10 @@ _DOUBTFUL = ", ".join(  # where one of these is within it, not all of the elemen
 )
 # A word of a program in its colour, as nearly all that mark code up write it; they are most of the elements of a page
 # with code, and none of them says where the main text is. Taken for mere text they take half of the time away.
+_OPTION = re.compile(rb"<opt(?:ion|group)", re.IGNORECASE)
+_FEW_OPTIONS = 500
+_MOST_TITLES = 10  # of pictures, before that of the page
+_LIST = re.compile(rb"(</?)select(?=[\s/>])", re.IGNORECASE)
 _TOKEN = re.compile(rb'<span class="(?!ads?"|nav")[a-z][a-z0-9]{0,2}">([^<]*)</span>')
 _TOO_LITTLE = 0.4  # of the text of the element that its page calls main: lists that were taken for menus are missing
 
@@ -89,6 +94,7 @@ class CorpusCounts:
     without_text: int = 0  # no tree can be built of them
     pdfs: int = 0  # which nobody reads here
     lost: int = 0  # their records are gone from the archive, or damaged
+    cut: int = 0  # only their beginning was read
 
 
 class _Text(NamedTuple):
@@ -119,7 +125,7 @@ def corpus(
     with closing(_Groups()) as groups:
         for view in PageLists(database).all(fetched):
             try:
-                found = _read(view, reader, text_of)
+                found = _read(view, reader, text_of, counts)
             except RecordsLostError:
                 counts.lost += 1
                 continue
@@ -142,7 +148,9 @@ def _row(view: PageView, found: _Text, group: int) -> CorpusRow:
     return CorpusRow(page.url, view.seed, found.title, found.language, found.text, page.fetched_at, digest, group)
 
 
-def _read(view: PageView, reader: PageReader, text_of: Callable[[bytes], _Text | None]) -> _Text | None:
+def _read(
+    view: PageView, reader: PageReader, text_of: Callable[[bytes], _Text | None], counts: CorpusCounts
+) -> _Text | None:
     """Return what a page says, or what a browser made of it; None where no text can be had. Raises RecordsLostError."""
     if not view.page.warc_file:
         return None
@@ -150,7 +158,9 @@ def _read(view: PageView, reader: PageReader, text_of: Callable[[bytes], _Text |
     page, _ = to_utf8(body, content_type)
     if view.page.content_type == _PLAIN:
         return _Text("", "", page.decode("utf-8", "replace").strip())
-    return text_of(beginning(page))
+    begun = beginning(page)
+    counts.cut += len(begun) < len(page)
+    return text_of(begun)
 
 
 def text_reader(finder: Finder = Finder.RESILIPARSE) -> Callable[[bytes], _Text | None]:
@@ -175,7 +185,7 @@ def text_reader(finder: Finder = Finder.RESILIPARSE) -> Callable[[bytes], _Text 
         page = b"".join(_TOKEN.split(page))  # what is within them stays
         if is_hazardous(page):
             return None
-        html = shown(page).decode("utf-8", "replace")
+        html = _without_lists(shown(page)).decode("utf-8", "replace")
         tree = tree_of(html)
         title = title_of_tree(tree)
         if find is not None:
@@ -192,6 +202,14 @@ def text_reader(finder: Finder = Finder.RESILIPARSE) -> Callable[[bytes], _Text 
         return _Text(title, _language(tree, text, detect), text)
 
     return text_of
+
+
+def _without_lists(page: bytes) -> bytes:
+    """Return a page whose lists of very many options are none to a parser, which would look through all for each.
+
+    What stands in them is no text of a page in either form.
+    """
+    return page if len(_OPTION.findall(page)) <= _FEW_OPTIONS else _LIST.sub(rb"\1x-select", page)
 
 
 def _trafilatura() -> Callable[[str], str]:
@@ -220,7 +238,8 @@ def title_of_tree(tree: Any) -> str:
     first = in_head if in_head is not None else tree.document.query_selector("title")
     if first is None or not _is_hidden(first):
         return collapsed(tree.title or "")
-    shown = (one for one in tree.document.query_selector_all("title") if not _is_hidden(one))
+    titles = islice(tree.document.query_selector_all("title"), _MOST_TITLES)  # each is looked for from the beginning
+    shown = (one for one in titles if not _is_hidden(one))
     return collapsed(next((one.text for one in shown), ""))
 
 

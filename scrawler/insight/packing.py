@@ -13,8 +13,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from selectolax.lexbor import LexborHTMLParser
-
 from scrawler import __version__
 from scrawler.archive.members import open_file
 from scrawler.archive.remote import Remote
@@ -26,6 +24,7 @@ from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.sniff import HTML_TYPES
 from scrawler.extract.title import title_of
+from scrawler.extract.trees import tree_of
 from scrawler.extract.visible import visible_text
 from scrawler.insight.contents import PageContent, PageReader
 from scrawler.model.results import Result
@@ -200,4 +199,4 @@ def _title_and_text(content: PageContent, texts: bool) -> tuple[str, str]:
     text = visible_text(body, kind, content.page.content_type) or "" if texts else ""
     if is_hazardous(page):
         return "", text
-    return title_of(LexborHTMLParser(page)), text
+    return title_of(tree_of(page)), text

@@ -32,11 +32,16 @@ class Proof(NamedTuple):
 
     @classmethod
     def of(cls, url: str, key: str, location: Any) -> Proof | None:
-        """Return the proof for a URL; `location` is as it was sent, None where it was not. None: it is no proof."""
+        """Return the proof for a URL; `location` is as it was sent, None where it was not. None: it is no proof.
+
+        A page that shows its query would prove any key, so a file has none.
+        """
         if location is None or location == "":
             return cls(key, f"{origin(url)}/{key}.txt")
         where = normalise(location).url if isinstance(location, str) else ""
-        return cls(key, where) if where and authority(where) == authority(url) else None
+        if not where or "?" in where or authority(where) != authority(url):
+            return None
+        return cls(key, where)
 
     def covers(self, url: str) -> bool:
         """Whether the file stands where it may speak for a URL: in a folder above it."""
@@ -55,15 +60,21 @@ class Proof(NamedTuple):
         """Read what `text` has written."""
         try:
             key, location = json.loads(text)
-        except ValueError:
+        except (ValueError, TypeError, RecursionError):
             return None
-        return cls(key, location)
+        return cls(key, location) if isinstance(key, str) and isinstance(location, str) else None
 
     def is_shown_by(self, answer: Answer) -> bool | None:
-        """Whether an answer shows the key; None: it does not tell, as the server may be out of order."""
+        """Whether an answer is the key; None: it does not tell, as the server may be out of order.
+
+        It is the key and nothing else but white space around it: what also stands somewhere in a page, as a comment
+        that anybody may write, proves nothing.
+        """
         if not answer.status or answer.status >= 500 or answer.status == 429:
             return None
         if answer.status != 200:
             return False
-        text = answer.body[:_LONGEST_FILE].strip().removeprefix(b"\xef\xbb\xbf").strip()
-        return any(hmac.compare_digest(line.strip(), self.key.encode()) for line in text.splitlines())
+        if len(answer.body) > _LONGEST_FILE or "?" in self.location + answer.url:
+            return False
+        text = answer.body.strip().removeprefix(b"\xef\xbb\xbf").strip()
+        return hmac.compare_digest(text, self.key.encode())

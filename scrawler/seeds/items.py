@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from scrawler.errors import ScrawlerError, SettingsError, is_interrupt, message_of
 from scrawler.flocks import try_lock
+from scrawler.seeds.csv_text import csv_cell
 from scrawler.seeds.files import Format, mapped
 from scrawler.seeds.formats import DEEPEST, is_flat
 from scrawler.seeds.json_text import json_line
@@ -175,12 +176,13 @@ class ItemsFile:
         columns = self._columns
         for item in items:
             if columns is None:
-                columns = list(item)
+                columns = list(map(_name, item))
                 table.writerow(columns)
-            if unknown := [name for name in item if name not in columns]:
+            cells = {_name(name): csv_cell(value) for name, value in item.items()}
+            if unknown := [name for name in cells if name not in columns]:
                 names = ", ".join(unknown)[:_SHOWN]
                 raise ItemError(f"the first item had no {names}, and CSV has one set of columns")
-            table.writerow([_cell(item.get(name)) for name in columns])
+            table.writerow([cells.get(name) for name in columns])
         self._columns = columns
         return out.getvalue()
 
@@ -194,5 +196,6 @@ def is_being_written(path: Path) -> bool:
         return False
 
 
-def _cell(value: object) -> object:
-    return json_line(value) if isinstance(value, dict | list | tuple) else value
+def _name(name: object) -> str:
+    """Return the name of a column as it stands in the file, which may come from the web as any value does."""
+    return str(csv_cell(str(name)))

@@ -8,7 +8,7 @@ import re
 
 # What a terminal obeys, what ends a line for many programs, or shows text in another order than it has; lone surrogates
 # cannot be written at all.
-UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def json_text(value: object) -> str:

@@ -12,6 +12,7 @@ from typing import IO, Any, Protocol
 
 from scrawler.dates import iso_date
 from scrawler.errors import SettingsError
+from scrawler.seeds.csv_text import csv_cell
 from scrawler.seeds.files import Format
 from scrawler.seeds.json_text import json_line
 from scrawler.seeds.outputs import open_bytes, open_output
@@ -106,7 +107,7 @@ class _Csv:
         self._table.writerow([column.name for column in columns])
 
     def write(self, rows: Sequence[Row]) -> None:
-        self._table.writerows(map(self._dated.of, rows))
+        self._table.writerows(map(csv_cell, self._dated.of(row)) for row in rows)
 
 
 class _JsonLines:

@@ -11,9 +11,10 @@ import threading
 
 import pytest
 
-from scrawler.cli.tables import cells_wide, csv_cell, print_rows
+from scrawler.cli.tables import cells_wide, print_rows
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedState
+from scrawler.seeds.csv_text import csv_cell
 from scrawler.seeds.json_text import json_line
 from tests.terminals import open_terminal, read_terminal
 
