@@ -37,7 +37,7 @@ def test_items_quote_formulas_in_names_and_values(tmp_path: Path) -> None:
         file = ItemsFile(path)
         file.begin(path.stat().st_size)
         item = {"+name": FORMULA, "tags": ["a"], "number": -number}
-        file.write(file.prepared([item], number), fsync=False)
+        file.write(file.prepared(number, [item]), fsync=False)
         file.close()
     header, *rows = csv.reader(path.read_text().splitlines())
     assert "'+name" in header
