@@ -21,6 +21,7 @@ from tests.failures import (  # noqa: F401  hooks of pytest
     pytest_sessionfinish,
     pytest_xdist_make_scheduler,
 )
+from tests.forks import end_forks, fork_machines
 from tests.hot import VisiblePatches, require_the_form
 from tests.limits import HEAVY, allow
 from tests.mariadb import MariaDb, running_mariadb
@@ -45,6 +46,7 @@ settings.register_profile("patient", settings.default, deadline=None, suppress_h
 settings.load_profile("patient")
 
 share_compiled()
+fork_machines()
 
 _NUMBERS = itertools.count(1)
 _STORE = Path(__file__).parent / "integration" / "store"
@@ -195,6 +197,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"only in Python: {only.args[0]}")
     if item.get_closest_marker("heavy") is not None:
         allow(HEAVY)
+
+
+def pytest_unconfigure() -> None:
+    end_forks()
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

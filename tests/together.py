@@ -1,13 +1,13 @@
 """Lets several real processes do one thing at the same moment: `together(function, 8, url)`.
 
-A program of its own forks them: it has no threads, and imports everything once, however many processes there are.
+A program of its own forks them, for it has no threads.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
-import subprocess
+import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.forks import forks, plain_environment
 from tests.limits import HANGS
 
 _TOP = Path(__file__).resolve().parents[1]
@@ -29,8 +30,9 @@ def together(function: Callable[..., Any], processes: int, *arguments: Any) -> l
     The function calls `ready` once it has made its preparations; it returns when all have called it.
     """
     named = f"{function.__module__}:{function.__qualname__}"
-    command = [sys.executable, "-m", "tests.together", named, str(processes), json.dumps(arguments)]
-    done = subprocess.run(command, cwd=_TOP, capture_output=True, text=True, timeout=_LONGEST)
+    words = [f"{__name__}:main", named, str(processes), json.dumps(arguments)]
+    path = os.pathsep.join(filter(None, (str(_TOP), os.environ.get("PYTHONPATH"))))
+    done = forks().run(words, _TOP, plain_environment() | {"PYTHONPATH": path}, None, _LONGEST)
     if done.returncode:
         raise AssertionError(f"{named} failed in one of {processes} processes:\n{done.stderr}")
     results: list[Any] = json.loads(done.stdout)
@@ -54,7 +56,3 @@ def _set_ready(ready: Callable[[], object]) -> None:
 
 def _run(function: Callable[..., Any], number: int, arguments: list[Any]) -> Any:
     return function(number, _ready, *arguments)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,13 +13,12 @@ import pytest
 
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
-from tests.e2e.forks import Forks, forking
+from tests.forks import SCRAWLER, Fork, forks, may_be_forked, plain_environment
 from tests.limits import HANGS
 
 if TYPE_CHECKING:
     from tests.e2e.gated import GatedSite
 
-SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 TIMEOUT = HANGS
 # A busy machine may answer late: no page is put off for that, and a stop waits for what is in flight.
 _LATE = ("--patience", "0", "--stop-timeout", str(TIMEOUT))
@@ -33,8 +31,7 @@ Rows = Callable[..., list[dict[str, Any]]]
 
 def environment(**variables: str) -> Mapping[str, str]:
     """The environment of this process, less settings of the crawler, with a terminal that can move its cursor."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")}
-    return kept | {"TERM": "xterm"} | variables
+    return plain_environment() | {"TERM": "xterm"} | variables
 
 
 def python_path(folder: Path) -> str:
@@ -49,13 +46,24 @@ def started(
     stdout: int = subprocess.PIPE,
     stderr: int = subprocess.PIPE,
     ignoring: signal.Signals | None = None,
+    limits: Mapping[str, int] | None = None,
+    by_script: bool = False,
     **variables: str,
-) -> subprocess.Popen[str]:
-    """Start a command in a process group of its own, as a shell does; as under `nohup`, it may ignore a signal."""
+) -> Fork | subprocess.Popen[str]:
+    """Start a command in a process group of its own, as a shell does; as under `nohup`, it may ignore a signal.
+
+    It is forked, with limits of resources by their names, if its variables allow that. `by_script` starts it as a user
+    does.
+    """
+    command = [SCRAWLER, *arguments]
+    values = environment(**variables)
+    if not by_script and may_be_forked(variables):
+        how = {"new_session": True, "ignored": ignoring, "limits": limits}
+        return forks().start(command, folder, values, stdin, stdout, stderr, **how)
     return subprocess.Popen(
-        [SCRAWLER, *arguments],
+        command,
         cwd=folder,
-        env=environment(**variables),
+        env=values,
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
@@ -65,7 +73,7 @@ def started(
     )
 
 
-def stop_cleanly(running: subprocess.Popen[str], site: GatedSite, number: signal.Signals) -> None:
+def stop_cleanly(running: Fork | subprocess.Popen[str], site: GatedSite, number: signal.Signals) -> None:
     """Send a signal to a run, as a terminal does: to each process of the group; check that it ends as it should.
 
     What is in flight is answered once it is known that the run stops.
@@ -95,15 +103,8 @@ def error_line(done: subprocess.CompletedProcess[str]) -> str:
     return last.removeprefix("scrawler: error: ")
 
 
-@pytest.fixture(scope="session")
-def forks() -> Iterator[Forks]:
-    """What runs commands that need no start of their own."""
-    with forking(environment()) as one:
-        yield one
-
-
 @pytest.fixture
-def scrawl(forks: Forks) -> Scrawl:
+def scrawl() -> Scrawl:
     """Runs the command line in a folder, and checks the exit code, if one is asked for."""
 
     def run(
@@ -111,10 +112,9 @@ def scrawl(forks: Forks) -> Scrawl:
     ) -> subprocess.CompletedProcess[str]:
         command = [SCRAWLER, *arguments]
         values = environment(**variables)
-        customized = Path(variables.get("PYTHONPATH", "").partition(os.pathsep)[0], "sitecustomize.py").exists()
-        if not customized and all(name.startswith("SCRAWLER_") or name == "PYTHONPATH" for name in variables):
-            done = forks.run(command, folder, values, given, TIMEOUT)
-        else:  # Python reads some of the others when it starts
+        if may_be_forked(variables):
+            done = forks().run(command, folder, values, given, TIMEOUT)
+        else:
             done = subprocess.run(
                 command, cwd=folder, env=values, input=given, capture_output=True, text=True, timeout=TIMEOUT
             )

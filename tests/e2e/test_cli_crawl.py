@@ -107,7 +107,7 @@ def test_candidates_become_seeds_by_hops_and_by_hand(
 def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     with GatedSite(pages=50, answered_at_once=20) as site:
         scrawler("import", "-", given=site.seed)
-        with started(tmp_path, *CRAWL) as running:
+        with started(tmp_path, *CRAWL, by_script=True) as running:
             stop_cleanly(running, site, signal.SIGINT)
         (status,) = rows("status")
         assert 20 <= status["pages"] < 50
@@ -123,7 +123,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(scrawler: Scrawler, rows:
 def test_a_second_signal_ends_at_once(number: signal.Signals, scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     with GatedSite(pages=5, answered_at_once=0) as site:
         scrawler("import", "-", given=site.seed)
-        with started(tmp_path, *CRAWL) as running:
+        with started(tmp_path, *CRAWL, by_script=True) as running:
             assert running.stderr is not None
             assert site.held.wait(TIMEOUT)
             running.send_signal(number)

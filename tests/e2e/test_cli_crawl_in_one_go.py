@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Scrawl
+from tests.e2e.conftest import Scrawl, started
 from tests.integration.api.site import Site, chain
 from tests.limits import HANGS
 from tests.plugged import install
@@ -26,8 +24,7 @@ def lines(file: Path) -> list[dict[str, str]]:
 def test_pages_come_out_and_the_same_command_goes_on(scrawl: Scrawl, tmp_path: Path) -> None:
     with Site(chain(6), frozenset({"/5"})) as site:
         words = ("crawl", f"{site.root}/0", "-o", "pages.jsonl", *FLAGS)
-        command = [sys.executable, "-m", "scrawler", *words]
-        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
+        with started(tmp_path, *words) as running:
             assert site.held.wait(HANGS)
             running.send_signal(signal.SIGINT)
             site.opened.set()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrawler.store.engines import USE
-from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment, error_line, shell
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, error_line, shell, started
 
 
 @pytest.mark.parametrize(
@@ -187,12 +187,14 @@ def test_too_few_files_are_told_before_hosts_seem_dead_for_want_of_them(
     machines: str, scrawler: Scrawler, rows: Rows, tmp_path: Path
 ) -> None:
     scrawler("import", "-", given="http://a.example/\n")
-    done = shell(f"ulimit -n 60; {SCRAWLER} run --machines {machines}", tmp_path)
-    assert done.returncode == 2
-    said = error_line(done)
+    with started(tmp_path, "run", "--machines", machines, limits={"RLIMIT_NOFILE": 60}) as running:
+        _, said = running.communicate(timeout=TIMEOUT)
+    assert running.returncode == 2
     assert "may have 60 files and sockets open, and 20 threads of 10 seeds need 624: raise the limit" in said
     assert [row["state"] for row in rows("seeds")] == ["ready"]
-    assert shell(f"ulimit -n 100; {SCRAWLER} run --threads 2 --seeds-per-thread 4", tmp_path).returncode == 0
+    with started(tmp_path, "run", "--threads=2", "--seeds-per-thread=4", limits={"RLIMIT_NOFILE": 100}) as running:
+        running.communicate(timeout=TIMEOUT)
+    assert running.returncode == 0
 
 
 @pytest.mark.parametrize("machines", [5, 8])

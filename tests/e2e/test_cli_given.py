@@ -62,9 +62,8 @@ def test_secrets_are_seen_by_nobody_but_their_site(tmp_path: Path, proxy: RealPr
     seeds.write_text(f"http://localhost:{server.port}/\n")
     assert started(crawl, "import", "seeds.txt").wait(TIMEOUT) == 0
     said = ""
-    run = started(
-        crawl, *CRAWL, "--machines", "2", "--config", str(tmp_path / "own.toml"), SCRAWLER_HEADER=f"X-Key: {PIECES[0]}"
-    )
+    own = ("--machines", "2", "--config", str(tmp_path / "own.toml"))
+    run = started(crawl, *CRAWL, *own, by_script=True, SCRAWLER_HEADER=f"X-Key: {PIECES[0]}")
     try:
         assert asked.wait(HANGS)
         arguments = _arguments()

@@ -63,7 +63,9 @@ def held(tmp_path: Path) -> Iterator[HeldMachines]:
 def _running(folder: Path, *arguments: str, stderr: int = subprocess.DEVNULL, **variables: str) -> Iterator[int]:
     """Run a command in the block; return its process id. In the end its process group is killed."""
     nowhere = subprocess.DEVNULL
-    with started(folder, *arguments, stdin=nowhere, stdout=nowhere, stderr=stderr, **variables) as running:
+    with started(
+        folder, *arguments, stdin=nowhere, stdout=nowhere, stderr=stderr, by_script=True, **variables
+    ) as running:
         try:
             yield running.pid
         finally:

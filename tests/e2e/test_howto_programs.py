@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import runpy
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
@@ -14,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import environment
-from tests.limits import HANGS
+from tests.e2e.conftest import Scrawl
 from tests.plugged import install
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -62,7 +59,7 @@ def test_the_programs_of_the_library_do_what_they_say(
 
 
 def test_the_programs_of_page_processors_do_what_they_say(
-    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: str, scrawl: Scrawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     first, anew, package = _programs("write-a-page-processor.md", root)
@@ -78,6 +75,5 @@ def test_the_programs_of_page_processors_do_what_they_say(
     parts.mkdir()
     install(parts, "quotes-items", package, {"scrawler.page_processors:quotes": "make"})
     words = ["crawl", root, "--page-processors", "quotes", "-o", "of.jsonl", "--allow-private", "--delay", "0"]
-    command = [sys.executable, "-m", "scrawler", *words, "--max-pages", "5"]
-    subprocess.run(command, check=True, env=environment() | {"PYTHONPATH": str(parts)}, timeout=HANGS)
+    scrawl(tmp_path, *words, "--max-pages", "5", PYTHONPATH=str(parts))
     assert set(json.loads((tmp_path / "of.jsonl").read_text().splitlines()[0])) == {"author", "page", "_page"}

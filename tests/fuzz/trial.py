@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.forks import SCRAWLER, forks, plain_environment
 from tests.fuzz.verify import verify
 from tests.fuzz.web import FuzzWeb, served
 from tests.torture.sql import PlainSql
 
-SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 _SECONDS_A_CASE = 0.05  # on a machine that has other things to do
 _SECONDS = 120.0
 _ASKED = 0.9  # share of the cases that must have gone out: a push-back, or robots.txt, keeps some back
@@ -70,12 +68,10 @@ class Trial:
 
 def _call(folder: Path, arguments: Iterable[str], seconds: float, given: str = "") -> str:
     """Run the command and return what it prints; AssertionError where it fails, or does not come to an end."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")}
     command = [SCRAWLER, *arguments]
-    with subprocess.Popen(
-        command, cwd=folder, env=inherited | {"PYTHONFAULTHANDLER": "1"}, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+    environment = plain_environment() | {"PYTHONFAULTHANDLER": "1"}
+    pipe = subprocess.PIPE
+    with forks().start(command, folder, environment, pipe, pipe, pipe) as process:
         try:
             out, err = process.communicate(given, timeout=seconds)
         except subprocess.TimeoutExpired:

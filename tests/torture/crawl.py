@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -13,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.forks import SCRAWLER, Fork, forks
 from tests.limits import HANGS
 from tests.torture.moody import PATIENCE
 from tests.torture.sql import PlainSql
 
-SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 _LOOK_EVERY = 0.05  # seconds
 _END = HANGS  # seconds until a killed process is gone, and those that live no longer than it
 _APART = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
@@ -94,7 +93,7 @@ class CrawlUnderTest:
     def __init__(self, folder: Path, database_url: str, pace: Pace) -> None:
         self.folder, self.url, self.pace = folder, database_url, pace
         self.sql = PlainSql(database_url)
-        self._runs: list[subprocess.Popen[bytes]] = []
+        self._runs: list[Fork | subprocess.Popen[bytes]] = []
         self._started = 0
 
     @property
@@ -104,14 +103,15 @@ class CrawlUnderTest:
 
     def add_seeds(self, seeds: Iterable[str]) -> None:
         """Import seeds with the command."""
-        command = [SCRAWLER, "import", "-", "--db", self.url]
-        text = "".join(f"{url}\n" for url in seeds)
-        subprocess.run(command, input=text.encode(), cwd=self.folder, check=True, capture_output=True, timeout=HANGS)
+        self._order("import", "-", "--db", self.url, given="".join(f"{url}\n" for url in seeds))
 
     def order(self, *words: str) -> None:
         """Give an order, as `pause` and `resume`."""
-        command = [SCRAWLER, *words, "--db", self.url]
-        subprocess.run(command, cwd=self.folder, check=True, capture_output=True, timeout=HANGS)
+        self._order(*words, "--db", self.url)
+
+    def _order(self, *words: str, given: str | None = None) -> None:
+        done = forks().run([SCRAWLER, *words], self.folder, os.environ, given, HANGS)
+        assert done.returncode == 0, done.stderr
 
     def start(self) -> None:
         """Start all runs."""
@@ -121,11 +121,13 @@ class CrawlUnderTest:
     def join(self) -> None:
         """Start one more run."""
         self._started += 1
-        command = [*(_APART if self.pace.apart else ()), SCRAWLER, "run", "--db", self.url, *self.pace.flags()]
+        command = [SCRAWLER, "run", "--db", self.url, *self.pace.flags()]
+        streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
         with (self.folder / f"run-{self._started:03d}.txt").open("wb") as output:
-            run = subprocess.Popen(
-                command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-            )
+            if self.pace.apart:
+                run = subprocess.Popen([*_APART, *command], cwd=self.folder, stdout=output, **streams)
+            else:
+                run = forks().start(command, self.folder, os.environ, stdout=output.fileno(), **streams)
         self._runs.append(run)
 
     def runs(self) -> list[int]:

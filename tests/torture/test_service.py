@@ -26,8 +26,9 @@ import pytest
 from scrawler.synthweb.process import ServerProcess, read_log
 from scrawler.synthweb.spec import WebSpec
 from tests.consistency import check_records
+from tests.forks import SCRAWLER, Fork, forks
 from tests.limits import HANGS
-from tests.torture.crawl import SCRAWLER, CrawlUnderTest, Pace, wait_for
+from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.sql import DatabaseAwayError, PlainSql
 from tests.torture.web import host_of
 
@@ -131,17 +132,19 @@ class ListenerUnderTest:
         with socket.create_server(("127.0.0.1", 0)) as found:
             self.port = int(found.getsockname()[1])
         self._folder, self._url = folder, database_url
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Fork | None = None
 
     def key_of(self, host: str) -> str:
-        command = [SCRAWLER, "listen", "keys", "add", host, "--db", self._url]
-        done = subprocess.run(command, cwd=self._folder, check=True, capture_output=True, text=True, timeout=HANGS)
+        words = [SCRAWLER, "listen", "keys", "add", host, "--db", self._url]
+        done = forks().run(words, self._folder, os.environ, None, HANGS)
+        assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
     def start(self) -> None:
         command = [SCRAWLER, "listen", "--port", str(self.port), "--db", self._url, "--allow-private", "--delay=0"]
         with (self._folder / "listener.txt").open("ab") as output:
-            self._process = subprocess.Popen(command, cwd=self._folder, stdout=output, stderr=subprocess.STDOUT)
+            streams = {"stdout": output.fileno(), "stderr": subprocess.STDOUT}
+            self._process = forks().start(command, self._folder, os.environ, **streams)
         wait_for(self._answers, HANGS, "a listener that answers")
 
     def kill(self) -> None:

@@ -55,18 +55,12 @@ def test_all_that_is_imported_is_asked_for() -> None:
     assert needed <= {_plain(name) for text in asked for name in re.findall(r'"([\w.-]+)(?:\[\w+\])?>=', text)}
 
 
-def test_what_carries_urls_is_imported_where_it_was_chosen_alone() -> None:
-    carriers = {"kombu", "scrawler.exchange.tcp"}
-    program = f"import scrawler.cli.main, scrawler.assembly.machine, sys; print({carriers} & set(sys.modules))"
+def test_what_carries_urls_or_shows_pages_is_imported_where_it_was_chosen_alone() -> None:
+    """They are extras, and large: neither the command line nor a run that does without needs them."""
+    extras = {"kombu", "scrawler.exchange.tcp", "playwright"}
+    program = f"import scrawler.cli.main, scrawler.assembly.machine, sys; print({extras} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
-
-
-def test_playwright_is_imported_where_pages_are_shown_alone() -> None:
-    """It is an extra, and large: neither a run that shows nothing nor the command line needs it."""
-    program = "import scrawler.cli.main, scrawler.assembly.machine, sys; print('playwright' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
 
 
 def test_a_source_archive_holds_all_that_is_compiled(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,6 @@ import pytest
 import scrawler
 
 PROGRAM = Path(scrawler.__file__).parent / "core"
-FILES = sorted(PROGRAM.rglob("*.py"))
-NAMES = [file.relative_to(PROGRAM).as_posix() for file in FILES]
 HOUSE = PROGRAM.parent.parent
 _THEIRS = HOUSE / "experiments/competitors/.venv"  # packages of peers, where they were measured
 OF_HOUSE = sorted(
@@ -19,6 +18,12 @@ OF_HOUSE = sorted(
     for file in (HOUSE / part).rglob("*.py")
     if not file.is_relative_to(_THEIRS)
 )
+
+
+@cache
+def tree_of(file: Path) -> ast.Module:
+    """Return the parsed text of a file, which several tests read."""
+    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def sets_attributes(assignment: ast.Assign) -> int:
@@ -48,6 +53,11 @@ def nested(tree: ast.AST) -> Iterator[ast.IfExp]:
 def lines_of(found: Iterator[ast.Assign] | Iterator[ast.IfExp] | Iterator[ast.Attribute]) -> list[int]:
     """Return the numbers of the lines on which something was found."""
     return sorted({node.lineno for node in found})
+
+
+def lines_told(found: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Return what there is to tell: the files with lines."""
+    return {name: lines for name, lines in found.items() if lines}
 
 
 def own_attributes(node: ast.AST) -> Iterator[ast.Attribute]:
@@ -112,7 +122,7 @@ BORN_ELSEWHERE = {"response_class", "cert_reqs", "ca_certs", "should_exit", "for
 
 def test_objects_have_their_attributes_from_the_beginning() -> None:
     program = [file for file in OF_HOUSE if "experiments" not in file.relative_to(HOUSE).parts]
-    found = {file.name: list(unborn(ast.parse(file.read_text(encoding="utf-8")))) for file in program}
+    found = {file.name: list(unborn(tree_of(file))) for file in program}
     later = {f"{name}:{one.lineno}" for name, some in found.items() for one in some if one.attr not in BORN_ELSEWHERE}
     assert later == set()
 
@@ -128,10 +138,10 @@ def test_what_is_set_after_the_beginning_is_found() -> None:
     assert [one.attr for one in unborn(tree)] == ["c"]
 
 
-@pytest.mark.parametrize("file", FILES, ids=NAMES)
-def test_what_has_a_door_is_set_by_it(file: Path) -> None:
-    found = sets_elsewhere(ast.parse(file.read_text(encoding="utf-8")), file.relative_to(PROGRAM).as_posix())
-    assert lines_of(found) == []
+def test_what_has_a_door_is_set_by_it() -> None:
+    names = {file.relative_to(PROGRAM).as_posix(): file for file in PROGRAM.rglob("*.py")}
+    found = {name: lines_of(sets_elsewhere(tree_of(file), name)) for name, file in names.items()}
+    assert lines_told(found) == {}
 
 
 def test_what_is_set_elsewhere_is_found() -> None:
@@ -142,11 +152,12 @@ def test_what_is_set_elsewhere_is_found() -> None:
     assert lines_of(sets_elsewhere(tree, "party/context.py")) == [2]
 
 
-@pytest.mark.parametrize("file", OF_HOUSE, ids=[file.relative_to(HOUSE).as_posix() for file in OF_HOUSE])
-def test_one_thought_a_line(file: Path) -> None:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    assert lines_of(packed(tree)) == [], "set one attribute a line in __init__"
-    assert lines_of(nested(tree)) == [], "write a function, or an `if`, in the place of a nested conditional expression"
+def test_one_thought_a_line() -> None:
+    trees = {file.relative_to(HOUSE).as_posix(): tree_of(file) for file in OF_HOUSE}
+    on_one_line = lines_told({name: lines_of(packed(tree)) for name, tree in trees.items()})
+    assert on_one_line == {}, "set one attribute a line in __init__"
+    in_another = lines_told({name: lines_of(nested(tree)) for name, tree in trees.items()})
+    assert in_another == {}, "write a function, or an `if`, in the place of a nested conditional expression"
 
 
 @pytest.mark.parametrize(

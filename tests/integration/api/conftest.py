@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import scrawler
-from tests.e2e.conftest import forks, scrawl  # noqa: F401  fixtures
+from tests.e2e.conftest import scrawl  # noqa: F401  a fixture
 from tests.integration.api.quotes import QUOTES, quotes
 from tests.integration.api.site import HTML, Answer, Site, chain, linking
 from tests.limits import HANGS
@@ -47,20 +46,6 @@ def wait_for(what: Callable[[], bool]) -> None:
     while not what():
         assert time.monotonic() < give_up_at
         time.sleep(0.05)
-
-
-def children() -> set[int]:
-    """The machine processes that this one has started, and that are there."""
-    lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    found = {int(pid) for path in lists for pid in path.read_text().split()}
-    return {pid for pid in found if b"scrawler.supervisor.child" in _command(pid)}
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:  # it is gone meanwhile
-        return b""
 
 
 @pytest.fixture(scope="module")

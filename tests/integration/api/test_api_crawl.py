@@ -18,7 +18,8 @@ import pytest
 
 import scrawler
 from scrawler.model.events import SeedEnded
-from tests.integration.api.conftest import ANSWERS, children, make, wait_for
+from tests.forks import machines
+from tests.integration.api.conftest import ANSWERS, make, wait_for
 from tests.integration.api.site import Answer, Site, chain
 from tests.limits import HANGS
 
@@ -226,7 +227,7 @@ def test_what_a_callback_raises_ends_the_crawl_cleanly(tmp_path: Path, chained: 
         crawl.add([chained.root + "/0"])
         with pytest.raises(LookupError, match="/0"):
             crawl.run(on_page=refuse)
-        assert children() == set()
+        assert machines() == set()
         assert [machine.state for machine in crawl.status().machines] == ["stopped"]
 
 
@@ -295,7 +296,7 @@ def test_kill_ends_a_run_though_a_page_hangs(tmp_path: Path, chained: Site) -> N
         crawl.kill()
         running.join(HANGS)
         assert ended == ["machine 1 of 1 was killed by SIGKILL while it was stopping"]
-        assert children() == set()
+        assert machines() == set()
 
 
 def test_who_names_no_contact_is_told_so(tmp_path: Path) -> None:
@@ -316,7 +317,7 @@ def test_a_machine_that_is_killed_is_started_again_and_no_page_is_lost_or_given_
         got.append(page.url)
         if len(got) == 1:
             assert chained.held.wait(HANGS)
-            (machine,) = children()
+            (machine,) = machines()
             os.kill(machine, 9)
             chained.opened.set()
 
@@ -334,7 +335,7 @@ def test_what_would_meet_every_machine_is_raised_to_the_caller(tmp_path: Path) -
         crawl.add([site.root + "/0"])
         with pytest.raises(scrawler.ScrawlerError, match="pages"):
             crawl.run()
-        assert children() == set()
+        assert machines() == set()
         with pytest.raises(scrawler.SettingsError, match="retry sometimes is not allowed"):
             crawl.run(retry=["sometimes"])
 

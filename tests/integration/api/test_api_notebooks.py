@@ -13,7 +13,8 @@ import threading
 from pathlib import Path
 
 import scrawler
-from tests.integration.api.conftest import SETTINGS, children
+from tests.forks import machines
+from tests.integration.api.conftest import SETTINGS
 from tests.integration.api.site import Site, chain
 from tests.limits import HANGS
 
@@ -45,7 +46,7 @@ def test_in_a_running_event_loop_and_in_a_thread_twice_in_one_process_and_nothin
     assert gc.get_freeze_count() <= frozen, "what another test has frozen may be freed, but nothing more is frozen"
     assert dict(os.environ) == environment
     assert threading.active_count() == threads
-    assert children() == set()
+    assert machines() == set()
 
 
 _SCRIPT = """

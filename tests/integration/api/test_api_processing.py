@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 
 import scrawler
 from tests.e2e.conftest import Scrawl
+from tests.forks import run_python
 from tests.integration.api.conftest import SETTINGS, make
 from tests.integration.api.quotes import QUOTES, items_of, lines_of, quotes
 from tests.integration.api.site import Site, chain, linking
@@ -322,8 +321,7 @@ def test_each_item_is_written_once_across_kills(tmp_path: Path, place: str) -> N
     with Site({"/": home} | {f"/{number}": linking(f"page {number}") for number in numbers}) as site:
         (tmp_path / "script.py").write_text(_SCRIPT.format(settings=SETTINGS | {"traps": False}, root=site.root))
         for kill_at, code in ((20, -9), (110, -9), (0, 0)):
-            command = [sys.executable, "script.py", str(kill_at), place]
-            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
+            done = run_python("script.py", str(kill_at), place, folder=tmp_path)
             assert done.returncode == code, done.stderr
     pages = sorted(f"{site.root}/{number}" for number in ("", *numbers))
     items = items_of(tmp_path, place)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import scrawler
-from tests.integration.api.conftest import SETTINGS, children, wait_for
+from tests.forks import machines
+from tests.integration.api.conftest import SETTINGS, wait_for
 from tests.integration.api.site import Site, chain
 from tests.limits import HANGS
 
@@ -21,7 +22,7 @@ def test_pages_come_while_the_crawl_goes_on(chained: Site) -> None:
             assert not chained.opened.is_set()
             chained.opened.set()  # only now can the last page come
     assert got == [f"page {number}" for number in range(6)]
-    assert children() == set()
+    assert machines() == set()
 
 
 def test_who_leaves_the_loop_stops_the_crawl_and_the_next_one_goes_on(tmp_path: Path, chained: Site) -> None:
@@ -31,7 +32,7 @@ def test_who_leaves_the_loop_stops_the_crawl_and_the_next_one_goes_on(tmp_path: 
         chained.opened.set()
         break
     gc.collect()
-    assert children() == set()
+    assert machines() == set()
     assert {path.name for path in (tmp_path / "new").iterdir()} >= {"scrawler.db", "pages"}
     with scrawler.Crawl(tmp_path / "new" / "scrawler.db") as crawl:
         assert [machine.state for machine in crawl.status().machines] == ["stopped"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.archive.record import Exchange, RevisitOf, Truncation, digest
 from scrawler.archive.warc import WarcWriter
+from tests.forks import run_python
 
 PAGE = b"<html><body>" + b"<p>Words of a page.</p>" * 400 + b"</body></html>"
 Anything = Callable[..., Any]  # what fixtures give
@@ -83,9 +82,7 @@ def check_with_warcio(paths: Iterable[Path]) -> None:
     names = [str(path) for path in paths]
     assert names
     code = "import sys; from warcio.cli import main; sys.exit(main(sys.argv[1:]))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "check", "-v", *names], capture_output=True, text=True, check=False
-    )
+    done = run_python("-c", code, "check", "-v", *names)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "digest pass" in done.stdout
     assert done.stderr == ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import pytest
 
 from scrawler.archive.locks import take_lock
 from scrawler.errors import ArchiveError
+from tests.forks import Fork, python
 from tests.integration.archive.conftest import Anything
 from tests.rolling import roll
 
@@ -29,11 +29,9 @@ sys.stdin.read()
 
 
 @contextmanager
-def hold(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def hold(folder: Path) -> Iterator[Fork]:
     """Give a process that holds the lock of m1 until it is killed."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    process = python("-c", HOLDER, folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:
         assert process.stdout
         assert process.stdout.readline() == "True\n"

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from errno import ENOSPC
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from scrawler.archive.proof import open_warc
 from scrawler.archive.record import RecordRef, RevisitOf
 from scrawler.archive.repair import Span, Tail, cut_tail, records_between, set_aside
 from scrawler.errors import ArchiveError, UnreadableError
+from tests.forks import python
 from tests.integration.archive.conftest import Anything
 
 
@@ -279,7 +279,7 @@ while True:
 def test_after_kill_9_all_that_was_acknowledged_is_there(
     tmp_path: Path, warcio_check: Anything, read: Anything
 ) -> None:
-    process = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE, text=True)
+    process = python("-c", KILLED, tmp_path, stdout=subprocess.PIPE)
     assert process.stdout
     lines = [process.stdout.readline() for _ in range(20)]
     assert take_lock(tmp_path, "m1") is None

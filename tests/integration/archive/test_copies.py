@@ -9,7 +9,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,6 +34,7 @@ from scrawler.copying_note import note_file, read_note
 from scrawler.core.progress import Progress
 from scrawler.errors import ArchiveError, RecordsLostError, SettingsError
 from scrawler.model.copies import Copies
+from tests.forks import run_python
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, by_path, page
 from tests.integration.fetch.servers import RawServer
@@ -281,7 +281,7 @@ def test_a_copy_that_was_killed_goes_on_and_is_never_taken_for_whole(folder: Pat
     number, killed_after = (400, 5) if to.startswith("file") else (300_000, 10)  # S3 gets parts of 8 MiB
     (folder / SECOND).write_bytes(SECOND.encode() * number)
     words = [str(folder), to, PREFIX, str(killed_after)]
-    done = subprocess.run([sys.executable, "-c", KILLED, *words], timeout=HANGS)
+    done = run_python("-c", KILLED, *words)
     assert done.returncode == -signal.SIGKILL
     sizes = Remote(to).sizes()
     assert SECOND not in sizes

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrawler.archive.warc import WarcWriter
@@ -35,11 +31,11 @@ from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.truth import party
+from tests.forks import SCRAWLER, Fork, forks, plain_environment
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
 
-SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 BEAT_EVERY, LOOK_EVERY = 0.5, 0.005  # seconds
 
 
@@ -135,21 +131,18 @@ def watch(
     return watched
 
 
-def run_command(crawl: Crawl, *flags: str, limit: int | None = None) -> subprocess.Popen[str]:
+def run_command(crawl: Crawl, *flags: str, limit: int | None = None) -> Fork:
     """Start `scrawler run` on a crawl, with files limited to `limit` bytes."""
     command = [SCRAWLER, "run", "--db", crawl.url, "--allow-private", "--delay", "0", "--threads", "2"]
     command += ["--patience", "0", *flags]  # a busy machine may answer late: no page is put off for that
     command += ["--pages-dir", str(crawl.folder / "pages"), "--output-dir", str(crawl.folder / "output_urls")]
-    limits = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)) if limit else None
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")}
-    return subprocess.Popen(
-        command, cwd=crawl.folder, env=environment, preexec_fn=limits, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    limits = {"RLIMIT_FSIZE": limit} if limit else {}
+    pipe = subprocess.PIPE
+    return forks().start(command, crawl.folder, plain_environment(), stdout=pipe, stderr=pipe, limits=limits)
 
 
 @contextmanager
-def running(crawl: Crawl, *flags: str) -> Iterator[subprocess.Popen[str]]:
+def running(crawl: Crawl, *flags: str) -> Iterator[Fork]:
     """Give a `scrawler run` that is gone at the end, frozen or not."""
     process = run_command(crawl, *flags)
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from scrawler.model.seeds import Seed
 from scrawler.store.claims import Claims
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
+from tests.forks import run_python
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, good, page, run_whole
 from tests.integration.fetch.servers import RawServer, answer
@@ -89,10 +88,7 @@ def test_the_files_of_the_dead_are_looked_for_once_a_claim(
 ) -> None:
     names, server = [f"s{number}.example" for number in range(12)], serve(good("well"))
     crawl.add(f"http://{name}:{server.port}/" for name in names)
-    died = subprocess.run(
-        [sys.executable, "-c", _CLAIMS_AND_DIES, crawl.url], capture_output=True, text=True, check=True
-    )
-    assert died.stdout == "12\n"
+    assert run_python("-c", _CLAIMS_AND_DIES, crawl.url).stdout == "12\n"
     looks, claims = [0], []
     look, claim = Deaths.look, Claims.claim
 

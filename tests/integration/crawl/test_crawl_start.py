@@ -37,8 +37,9 @@ from scrawler.supervisor.process import MachineProcess
 from scrawler.supervisor.supervisor import Supervisor
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
+from tests import forks
+from tests.forks import SCRAWLER
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.rig import SCRAWLER
 
 SMALL = {"threads": 2, "dns_threads": 2, "timeout": 1}  # a start of eight threads
 BOUND = 60  # seconds; a start that hangs does so for ever
@@ -267,6 +268,7 @@ def test_a_machine_process_whose_thread_cannot_be_started_is_killed(monkeypatch:
         return made[-1]
 
     monkeypatch.setattr(subprocess, "Popen", noted)
+    monkeypatch.setattr(processes, "_started", forks.start_by_command)
     monkeypatch.setattr(threading.Thread, "start", Hindered(_REAL_START, 1, RuntimeError("can't start new thread")))
     with pytest.raises(StartError):
         MachineProcess(b"", lambda _: None, lambda: None)
@@ -282,6 +284,7 @@ def test_a_machine_process_is_over_with_its_last_word_and_made_to_end_if_it_does
     last = RunSummary((1,), "crawl", "ended", 1.0, 2, 3, 4, 0, 2.0, 0, {}, ())
     lingers = f"import os, signal; os.write(1, {report_line(last)!r}); signal.pause()"
     monkeypatch.setattr(processes, "_COMMAND", (sys.executable, "-c", lingers))
+    monkeypatch.setattr(processes, "_started", forks.start_by_command)
     told = threading.Event()
     process = MachineProcess(b"", lambda _: None, told.set)
     assert told.wait(BOUND)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -16,9 +14,11 @@ from click.testing import CliRunner, Result
 
 from scrawler.cli.cat import cat
 from scrawler.errors import NotCrawledError, RecordsLostError, ScrawlerError, SettingsError, StoreError
+from tests.forks import SCRAWLER, python
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, by_path, page, redirect
 from tests.integration.fetch.servers import RawServer, answer
+from tests.limits import HANGS
 from tests.terminals import open_terminal, read_terminal
 
 HTML = "Content-Type: text/html"
@@ -190,7 +190,7 @@ def test_a_page_does_not_control_a_terminal(crawled: tuple[Crawl, str], words: t
     crawl, site = crawled
     command = ["cat", f"{site}/screen", *words, "--db", crawl.url, "--pages-dir", str(crawl.folder / "pages")]
     screen, terminal = open_terminal()
-    subprocess.run([sys.executable, "-m", "scrawler", *command], stdout=terminal, check=True)
+    assert python(SCRAWLER, *command, stdout=terminal).wait(HANGS) == 0
     os.close(terminal)
     seen = read_terminal(screen)
     os.close(screen)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -13,6 +12,8 @@ import pytest
 from scrawler.errors import ScrawlerError
 from scrawler.seeds.files import open_input
 from scrawler.seeds.outputs import open_output
+from tests.forks import python
+from tests.limits import HANGS
 
 _WRITER = """
 import sys
@@ -101,20 +102,17 @@ def test_dev_stdout_leads_to_the_file_that_is_open_there(tmp_path: Path) -> None
     with file.open("wb") as out:
         code = "from scrawler.seeds.outputs import open_output\nwith open_output('/dev/stdout') as out: out.write('x')"
         before = os.fstat(out.fileno()).st_ino
-        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+        assert python("-c", code, stdout=out.fileno()).wait(HANGS) == 0
     assert (file.read_text(), file.stat().st_ino) == ("x", before)
 
 
 def test_what_a_killed_process_left_is_removed_but_not_what_is_being_written(tmp_path: Path) -> None:
     file = tmp_path / "out.txt"
-    writers = [
-        subprocess.Popen([sys.executable, "-c", _WRITER, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for _ in range(2)
-    ]
+    writers = [python("-c", _WRITER, file, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
     dead, living = writers
     for one in writers:
         assert one.stdout is not None
-        assert one.stdout.readline() == b"open\n"
+        assert one.stdout.readline() == "open\n"
     dead.kill()
     dead.wait()
     own, other = tmp_path / f".out.txt.{os.getpid()}.part", tmp_path / ".out.txt.x.part"

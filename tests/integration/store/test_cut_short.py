@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from scrawler.errors import StoreBusyError, StoreError
 from scrawler.store.engine import open_database
 from scrawler.store.migrations import migration_texts, statements
 from scrawler.store.upgrade import upgrade_database
+from tests.forks import run_python
 from tests.limits import HANGS
 from tests.mariadb import MariaDb
 from tests.stored import NEWEST, SCHEMAS, load_schema, newer_than
@@ -172,7 +171,7 @@ def test_a_program_that_is_killed_leaves_a_database_that_the_next_one_finishes(
 ) -> None:
     for number in (1, _made() // 2, _made()):
         url = fresh()
-        killed = subprocess.run([sys.executable, "-c", _KILLED, url, str(number)], timeout=HANGS)
+        killed = run_python("-c", _KILLED, url, str(number))
         assert killed.returncode == -signal.SIGKILL
         open_database(url).close()
         assert _shape(url) == whole, number

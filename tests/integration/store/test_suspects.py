@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from scrawler.core.blame.deaths import Deaths
@@ -11,6 +9,7 @@ from scrawler.model.suspects import CONDEMNED, SUSPECTED, SuspectRow
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import open_database
 from scrawler.store.suspects import Suspects
+from tests.forks import run_python
 from tests.proxy import Proxy
 
 URL, OTHER = "http://a.test/x", "http://a.test/y"
@@ -88,7 +87,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _killed(code: str, *arguments: str) -> None:
-    assert subprocess.run([sys.executable, "-c", code, *arguments], check=False).returncode == -signal.SIGKILL
+    assert run_python("-c", code, *arguments).returncode == -signal.SIGKILL
 
 
 def test_whoever_dies_while_he_looks_into_a_death_makes_no_second_one_of_it(database_url: str, tmp_path: Path) -> None:

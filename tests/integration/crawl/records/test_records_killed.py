@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 from scrawler.core.records.records import Mended
 from scrawler.store.engine import open_database
 from tests.consistency import check_records, orphans_of
+from tests.forks import run_python
 from tests.integration.crawl.records.fetching import Fetching, add_hosts, fetch_in_turn, names, records_of
 
 
@@ -97,10 +96,7 @@ def test_a_mender_may_be_killed_at_any_point(tmp_path: Path, sqlite_url: str, fo
         for path in tmp_path.glob("crawl.db*"):
             path.unlink()
         shutil.copy(left / "crawl.db", tmp_path / "crawl.db")
-        process = subprocess.run(
-            [sys.executable, "-c", KILLED_AT, sqlite_url, folder, fetching.prefix, str(point)],
-            capture_output=True, text=True,
-        )  # fmt: skip
+        process = run_python("-c", KILLED_AT, sqlite_url, folder, fetching.prefix, str(point))
         kills += process.returncode == -signal.SIGKILL
         database = open_database(sqlite_url)
         records_of(database, folder).finish_gone([fetching.prefix])

@@ -1,4 +1,4 @@
-"""Loads the command line once; forks of this process are its commands, for `forks.py`, which starts it.
+"""Loads the program once; forks of this process are its commands and machines, for `forks.py`, which starts it.
 
 A fork ends as the script `scrawler` does: with its own exit code and descriptors, its threads joined, its streams
 flushed, and what is to run at the end of a process run. Only what is in memory is not taken apart: it is common to all
@@ -9,20 +9,26 @@ been rehearsed before: to compile them would be most of what a command on a smal
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import gc
 import importlib
 import json
 import os
 import pkgutil
+import resource
+import runpy
 import select
 import signal
 import socket
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 LONGEST = 2**20  # bytes of a command with its environment
 
@@ -30,6 +36,7 @@ LONGEST = 2**20  # bytes of a command with its environment
 _LOADED = (
     "scrawler.api.bare",
     "scrawler.insight.last_settings",
+    "scrawler.supervisor.child",
     "sqlalchemy.dialects.sqlite",
     "sqlalchemy.dialects.mysql",
     "sqlalchemy.dialects.postgresql",
@@ -51,7 +58,7 @@ _REHEARSED = (
 
 def rehearse() -> None:
     """Run commands in a folder that is removed, and leave what they have compiled to all forks, and nothing else."""
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[1])
     sys.path.append(root)
     from tests.statements import share_compiled
 
@@ -71,8 +78,8 @@ def rehearse() -> None:
     assert threading.active_count() == 1, "a fork would lack the other threads"
 
 
-def asked_for(link: socket.socket) -> list[str]:
-    """Fork for each command that comes over the link; return its words, in the fork alone."""
+def asked_for(link: socket.socket) -> dict[str, Any]:
+    """Fork for each order that comes over the link; return it, in the fork alone, which has its streams."""
     running: dict[int, tuple[int, int]] = {}  # descriptor of a process -> its id, where its end is told
     ready = select.poll()
     ready.register(link, select.POLLIN)
@@ -93,7 +100,10 @@ def asked_for(link: socket.socket) -> list[str]:
             if pid == 0:
                 for descriptor in (told, *running, *(told for _, told in running.values())):
                     os.close(descriptor)
-                return _become(message, streams, link)
+                link.close()
+                _take(streams)
+                order: dict[str, Any] = json.loads(message)
+                return order
             for descriptor in streams:
                 os.close(descriptor)
             _tell(told, pid)
@@ -106,23 +116,62 @@ def _tell(told: int, number: int) -> None:
     try:
         os.write(told, number.to_bytes(4, "big", signed=True))
     except BrokenPipeError:
-        return  # nobody waits for this command any more
+        return  # nobody waits for this program any more
 
 
-def _become(message: bytes, streams: list[int], link: socket.socket) -> list[str]:
-    link.close()
+def _take(streams: list[int]) -> None:
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     for descriptor in streams:
         os.close(descriptor)
-    command = json.loads(message)
-    os.chdir(command["folder"])
+
+
+def become(
+    words: list[str],
+    folder: str,
+    environment: dict[str, str],
+    new_session: bool = False,
+    ignored: int | None = None,
+    limits: dict[str, int] | None = None,
+) -> list[str]:
+    """Take on what is a process's own, of resources limits by their name; return the words of the program."""
+    if new_session:
+        os.setsid()
+    if ignored is not None:
+        signal.signal(ignored, signal.SIG_IGN)
+    for name, most in (limits or {}).items():
+        resource.setrlimit(getattr(resource, name), (most, most))
+    os.chdir(folder)
     os.environ.clear()
-    os.environ.update(command["environment"])
+    os.environ.update(environment)
+    if environment.get("PYTHONFAULTHANDLER"):
+        faulthandler.enable()
     folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[1:1] = [one for one in folders if one and one not in sys.path]  # Python has read it at the start alone
-    words: list[str] = command["words"]
     return words
+
+
+def perform(command_line: Callable[[], object]) -> None:
+    """Do what the words of this process say: a function, a program's text after `-c`, a file, or the command line."""
+    program, *words = sys.argv
+    module, _, function = program.partition(":")
+    if function:
+        getattr(importlib.import_module(module), function)(*words)
+    elif program == "-c":
+        sys.argv[:] = [program, *words[1:]]
+        _look_first_in("")
+        sys.modules["__main__"] = main = ModuleType("__main__")
+        exec(compile(words[0], "<string>", "exec"), vars(main))
+    elif program.endswith(".py"):
+        _look_first_in(os.path.dirname(os.path.abspath(program)))
+        runpy.run_path(program, run_name="__main__")
+    else:
+        command_line()
+
+
+def _look_first_in(folder: str) -> None:
+    if not sys.flags.safe_path:
+        sys.path[0] = folder
 
 
 def _end(code: int) -> None:
@@ -146,12 +195,14 @@ if __name__ == "__main__":
     rehearse()
     gc.collect()
     gc.freeze()  # the end of a fork would go through all that is loaded, and copy it
-    # A duplicate above the three that are a command's own.
-    sys.argv = asked_for(socket.socket(fileno=os.dup(0)))
+    # A duplicate above the three that are a program's own.
+    sys.argv = become(**asked_for(socket.socket(fileno=os.dup(0))))
     try:
-        main()
+        perform(main)
     except SystemExit as end:
         if not isinstance(end.code, int):
             raise
         code = end.code
+    else:
+        code = 0
     _end(code)
