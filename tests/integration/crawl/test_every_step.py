@@ -1,9 +1,10 @@
 """Landing and applying an answer raise at every step, once for each: what is left is whole wherever it was.
 
-First one site is crawled, and the lines are noted on which the program reads and applies its answers. Then so many
-sites like it are crawled together, and at each of them another one of these lines raises, the first time that it is
-reached. Where a line raises no answer is lost sight of: the crawl ends, which it does only when nothing counts as in
-flight and the turn is free; all that the seen filter took is listed; all that is listed has its one row.
+First a site of each kind is crawled, and the lines are noted on which the program reads and applies its answers. Then
+many more are crawled together, and at each of them another one of these lines raises, the first time that it is
+reached: at a site of the smallest kind that reaches it. Where a line raises no answer is lost sight of: the crawl ends,
+which it does only when nothing counts as in flight and the turn is free; all that the seen filter took is listed; all
+that is listed has its one row.
 """
 
 from __future__ import annotations
@@ -185,8 +186,21 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Callable[[Steps], Any]:
     return watch
 
 
+ALIAS = "http://127.0.0.1:{port}/alias"
+OTHER = "http://o.example/"
+# Kinds of sites, the smallest first: what each has. All together have something of all that is read and applied.
+KINDS = {
+    "page": ("/a",),
+    "moved": ("/moved", "/gated", "/gone", "/i.png"),
+    "ill": ("/flaky", "/busy", "/big", "/doc", ALIAS),
+    "mapped": ("/no", "/d?n=1", "/d?n=2", "/index.xml", OTHER),
+    "whole": ("/a", "/moved", "/gated", "/flaky", "/busy", "/no", "/gone", "/big", "/d?n=1", "/d?n=2", "/doc", "/i.png",
+              "/index.xml", ALIAS, OTHER),
+}  # fmt: skip
+
+
 def everything() -> Script:
-    """A site for each name that is asked for, with something of all that is read and applied."""
+    """A site for each name that is asked for, of the kind with which the name begins."""
     times: Counter[tuple[str, str]] = Counter()
     lock = threading.Lock()
 
@@ -203,16 +217,17 @@ def everything() -> Script:
 
 
 def _reply(path: str, host: str, port: str, first: bool) -> bytes:
-    literal = f"http://127.0.0.1:{port}"
+    has = KINDS.get(host.partition("-")[0], ())  # none where a site is asked by its address
     robots = f"User-agent: *\nDisallow: /no\nCrawl-delay: 0.001\nSitemap: http://{host}/index.xml\n"
+    links = tuple(link.format(port=port) for link in has if link not in ("/i.png", "/index.xml"))
+    image = "<img src=/i.png>" if "/i.png" in has else ""
     replies = {
-        "/robots.txt": redirect("/rules.txt"),
         "/rules.txt": answer(robots.encode(), "200 OK", "Content-Type: text/plain"),
         "/": page(
-            f'<img src=/i.png><a rel=nofollow href=/z>z</a><a href="{literal}/alias">x</a>',
+            f"{image}<a rel=nofollow href=/z>z</a>",
             "Set-Cookie: a=b; Path=/", "Set-Cookie: c=d; Max-Age=60",
             'Link: </>; rel="canonical"', "X-Robots-Tag: noarchive",
-            links=("/a", "/moved", "/gated", "/flaky", "/busy", "/no", "/gone", "/big", "/d?n=1", "/d?n=2", "/doc", "http://o.example/"),
+            links=links,
         ),
         "/a": page(
             "<link rel=canonical href=/c><base href=/b/><meta name=robots content=nofollow>", links=("/", "b1", "b2")
@@ -235,6 +250,8 @@ def _reply(path: str, host: str, port: str, first: bool) -> bytes:
             "200 OK", "Content-Type: text/xml",
         ),
     }  # fmt: skip
+    if "/index.xml" in has:
+        replies["/robots.txt"] = redirect("/rules.txt")
     others = ("/b/", "/d?", "/m1", "/behind", "/refreshed", "/alias", "/untyped", "/j.png")
     return replies.get(path) or (page(f"page {path}") if path.startswith(others) else NOT_FOUND)
 
@@ -278,16 +295,18 @@ def test_wherever_it_raises_what_is_left_is_whole(
     first = Crawl(tmp_path / "first", f"sqlite:///{tmp_path / 'first.db'}")
     steps = Steps()
     with watching(steps):
-        run(first, server, ["first.example"], LIMIT)
-    (lines,) = steps.reached.values()
+        run(first, server, [f"{kind}-0.example" for kind in KINDS], LIMIT)
+    by_kind = {key.partition("-")[0]: found for key, found in steps.reached.items()}
+    where = {line: kind for kind in reversed(KINDS) for line in by_kind[kind]}  # the smallest one comes last
+    lines = list(where)
     of_folder = Counter(Path(file).relative_to(PACKAGE).parts[0] for file, _ in lines)
     assert of_folder["core"] > 500, "that is not all of it"
     assert of_folder["fetch"] > 200, "that is not all of it"
     assert {Path(file).name for file, _ in lines} >= {"gates.py", "lister.py", "long_pages.py"}
     assert {row.result for row in first.pages()} >= {Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR}
-    assert "http://o.example/" in first.candidates()
+    assert OTHER in first.candidates()
 
-    names = [f"s{number}.example" for number in range(len(lines))]
+    names = [f"{where[line]}-{number}.example" for number, line in enumerate(lines, 1)]
     keys = [f"{name}:{server.port}" for name in names]
     steps = Steps(dict(zip(keys, lines, strict=True)))
     with watching(steps) as added:
@@ -297,10 +316,10 @@ def test_wherever_it_raises_what_is_left_is_whole(
     for row in crawl.pages():
         rows[row.url.split("/")[2]].add(row.url)
     for key, seed in zip(keys, sorted(crawl.seeds(), key=lambda seed: seed.id), strict=True):
-        where = steps.raised.get(key)
-        assert set(lists[key]) == added[key], f"the seen filter and the lists differ after {where}"
-        assert set(lists[key].values()) <= {1}, f"listed twice after {where}"
-        assert seed.counts.listed == len(lists[key]), f"listed, after {where}"
-        assert rows[key] == set(lists[key]), f"rows and lists differ after {where}"
-        assert seed.counts.internal_errors == (where is not None), f"after {where}"
-        assert seed.end_reason in (EndReason.COMPLETED, EndReason.INTERNAL_ERROR, EndReason.ROBOTS_UNAVAILABLE), where
+        line = steps.raised.get(key)
+        assert set(lists[key]) == added[key], f"the seen filter and the lists differ after {line}"
+        assert set(lists[key].values()) <= {1}, f"listed twice after {line}"
+        assert seed.counts.listed == len(lists[key]), f"listed, after {line}"
+        assert rows[key] == set(lists[key]), f"rows and lists differ after {line}"
+        assert seed.counts.internal_errors == (line is not None), f"after {line}"
+        assert seed.end_reason in (EndReason.COMPLETED, EndReason.INTERNAL_ERROR, EndReason.ROBOTS_UNAVAILABLE), line
