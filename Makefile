@@ -25,7 +25,8 @@ FUZZ_ARGS ?=
 WITHOUT_OLD_NAME = $(BIN)/python -m pip --disable-pip-version-check uninstall --quiet --yes scrawler 2> /dev/null
 # `make docs` needs no development tools; beside other targets it takes what they install, for two pips would collide.
 DOCUMENTED = $(VENV)/$(if $(filter-out docs,$(MAKECMDGOALS)),.developed,.documented)
-PIP := pip install --disable-pip-version-check --progress-bar off
+# Python compiles a module when it is first wanted: of most that are installed none ever is.
+PIP := pip install --no-compile --disable-pip-version-check --progress-bar off
 # What pip waits for, in one line that grows.
 TELLING := awk '$$1 == "Collecting" { printf " %s", $$2; fflush() } /^Installing collected/ { printf " - writing"; fflush() } \
 	/looking at multiple versions/ { printf " (another one)"; fflush() } END { print "." }'
@@ -37,7 +38,7 @@ unexport SCRAWLER_COMPILED
 # Hundreds of tests start a program, and each would compile all of its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo compiled test test-quick test-all test-servers test-experiments test-compiled test-plain test-replay pythons torture fuzz check format bench experiments schema reference docs man dist clean
+.PHONY: help demo compiled collected test test-quick test-all test-servers test-experiments test-compiled test-plain test-replay pythons torture fuzz check format bench experiments schema reference docs man dist clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,6 +85,10 @@ test-compiled: $(HOT)/.installed $(VECTORS) $(S3)/.installed $(REPLAY)/.installe
 test-plain: $(VENV)/.developed $(VECTORS)  ## Run the tests of decisions and the fault web without the compiled parts
 	@echo "This takes some 2 minutes on two idle cores."
 	@TEST_PLAIN=1 $(PYTEST) -m "not heavy and not servers and not experiments" $(PLAIN) $(PYTEST_ARGS)
+
+# pytest compiles the files of tests so that they tell why they fail: here once, where else each worker would do it.
+collected: $(VENV)/.developed
+	@$(BIN)/python -m pytest --collect-only --quiet > /dev/null || true
 
 pythons:  ## Try the demo and the unit tests on Python 3.11 to 3.14, as far as they can be had; PYTHONS=3.14 one alone
 	@$(PYTHON) tests/pythons.py $(PYTHONS)

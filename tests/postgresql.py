@@ -91,6 +91,7 @@ class Postgresql:
         self.port = _free_port()
         self._process: subprocess.Popen[str] | None = None
         self._has_pattern = False
+        self._strategy = ""
         self._ready = threading.Event()
         self._said: list[str] = []
         self._reader: threading.Thread | None = None
@@ -108,7 +109,9 @@ class Postgresql:
         data = self._folder / "data"
         install = [programs / "initdb", "-D", data, "-U", _ADMINISTRATOR, "--pwfile", secret, "--auth", "scram-sha-256"]
         install += ["--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
-        install += ["--locale-provider=icu", "--icu-locale=en-US"] if int(programs.parent.name) >= 15 else []
+        if int(programs.parent.name) >= 15:
+            install += ["--locale-provider=icu", "--icu-locale=en-US"]
+            self._strategy = "STRATEGY FILE_COPY"  # in a third of the time; before, it was the only one
         done = subprocess.run(install, capture_output=True, text=True, timeout=_START, cwd="/", **user)
         if done.returncode:
             raise RuntimeError(f"initdb failed:\n{done.stderr}")
@@ -177,7 +180,7 @@ class Postgresql:
         if not self._has_pattern:
             open_database(self.create(_PATTERN)).close()
             self._has_pattern = True
-        self.run(f"CREATE DATABASE {database} OWNER {_USER} TEMPLATE {_PATTERN}")
+        self.run(f"CREATE DATABASE {database} OWNER {_USER} TEMPLATE {_PATTERN} {self._strategy}")
         return self.url(database)
 
     def drop(self, database: str) -> None:
