@@ -55,7 +55,7 @@ def forking() -> Iterator[Forks]:
     with ours:
         with theirs:
             command = [sys.executable, _PROGRAM]
-            process = subprocess.Popen(command, stdin=theirs, stdout=theirs, env=plain_environment())
+            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), env=plain_environment())
         with process:
             try:
                 yield Forks(ours)
@@ -90,7 +90,7 @@ def fork_machines() -> None:
 
     global start_by_command
     start_by_command = process._started
-    process._started = _machine
+    process._started = _machine  # type: ignore[assignment]  # it is used as what it stands for
 
 
 def _machine() -> Fork:

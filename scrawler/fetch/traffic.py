@@ -52,7 +52,8 @@ class Traffic:
 
     def __init__(self, bytes_: int, bodies: int) -> None:
         """Begin to count; `bodies` are the bytes of the bodies that come there, as far as they have come."""
-        self._bytes = self._looked = bytes_
+        self._bytes = bytes_
+        self._looked = bytes_
         self._bodies = bodies
 
     def may_be_too_much(self, bytes_: int) -> bool:

@@ -122,13 +122,13 @@ class CrawlUnderTest:
         """Start one more run."""
         self._started += 1
         command = [SCRAWLER, "run", "--db", self.url, *self.pace.flags()]
-        streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
+        null, same = subprocess.DEVNULL, subprocess.STDOUT
         with (self.folder / f"run-{self._started:03d}.txt").open("wb") as output:
             if self.pace.apart:
-                run = subprocess.Popen([*_APART, *command], cwd=self.folder, stdout=output, **streams)
+                command = [*_APART, *command]
+                self._runs.append(subprocess.Popen(command, cwd=self.folder, stdin=null, stdout=output, stderr=same))
             else:
-                run = forks().start(command, self.folder, os.environ, stdout=output.fileno(), **streams)
-        self._runs.append(run)
+                self._runs.append(forks().start(command, self.folder, os.environ, null, output.fileno(), same))
 
     def runs(self) -> list[int]:
         """Return the process ids of the runs; AssertionError if one has ended otherwise than well."""
