@@ -82,7 +82,7 @@ class AgentThread(threading.Thread):
     ) -> None:
         """`guests` are where those listen who are no members: the communicator finds them there."""
         super().__init__(name="agent")
-        self._name = partition.name
+        self._me = partition.name
         self._members = members
         self._most_members = len(members.members)
         self._communicator = communicator
@@ -93,11 +93,11 @@ class AgentThread(threading.Thread):
         self._ports = ports
         self._halt = stop
         self._guests = guests
-        self._post = Post(self._name, mail, communicator, at_a_time)
+        self._post = Post(self._me, mail, communicator, at_a_time)
         now = boot_clock()
         self._looked = now, time.time()  # when this thread was last awake, by two clocks
         self._vigil = Vigil()
-        self._detector = Detector(self._name, times.suspect, times.dead, now)
+        self._detector = Detector(self._me, times.suspect, times.dead, now)
         self._detector.name_members(members.members, now)
         self._census = Census()
         self._run = ""  # which life of this agent it is, as others see it
@@ -141,7 +141,7 @@ class AgentThread(threading.Thread):
         """Say what this agent has sent, in a line."""
         messages, urls = self.notes + self._post.batches, self._post.urls
         return (
-            f"agent {self._name}: {messages:,} messages sent, {urls:,} URLs given to others and {self.came:,} taken,"
+            f"agent {self._me}: {messages:,} messages sent, {urls:,} URLs given to others and {self.came:,} taken,"
             f" {self.sent_again:,} sent again"
         )
 
@@ -176,8 +176,8 @@ class AgentThread(threading.Thread):
         self._looked = now, wall
         self._detector.look(now)
         if slept >= self._times.suspect and not self._standing.over:
-            others = set(self._members.members) - {self._name}
-            was_alone = set(self._partition.map.view.weights) == {self._name}
+            others = set(self._members.members) - {self._me}
+            was_alone = set(self._partition.map.view.weights) == {self._me}
             self._standing.sleep()
             self._views_of.clear()
             self._vigil.begin(others, now, now + self._times.dead if was_alone else inf)
@@ -231,7 +231,7 @@ class AgentThread(threading.Thread):
         """Ask those who were not heard since this agent slept how they stand."""
         if not self._vigil.on:
             return
-        self._vigil.name_members(set(self._members.members) - {self._name})
+        self._vigil.name_members(set(self._members.members) - {self._me})
         for name in self._vigil.missing:
             self._tell(name, "ask", {"wave": self._vigil.wave})
         if now >= self._vigil.tell_at + _REMIND:
@@ -260,7 +260,7 @@ class AgentThread(threading.Thread):
             self._ports.give_back_others()
             self._settle_at = self._beat_at = now
         view = self._partition.map.view
-        others = (name for name in view.weights if name != self._name)
+        others = (name for name in view.weights if name != self._me)
         same = self._left_out is not None or all(self._views_of.get(name) == view.version for name in others)
         agreed = same and not self._partition.moving
         if self._standing.agree(agreed):
@@ -394,7 +394,7 @@ class AgentThread(threading.Thread):
             "view": view.version,
             "living": " ".join(view.weights),
             "suspected": " ".join(sorted(self._detector.suspected(now))),
-            "share": round(view.shares().get(self._name, 0.0), 4),
+            "share": round(view.shares().get(self._me, 0.0), 4),
             "agreed": int(self._standing.agreed),
             "over": int(self._standing.over),
             "pages": self._mail.pages(),
@@ -419,9 +419,9 @@ class AgentThread(threading.Thread):
         view = self._partition.map.view
         self._census.begin(view.version, view.weights)
         for name in view.weights:
-            if name != self._name:
+            if name != self._me:
                 self._tell(name, "ask", {"wave": self._census.number})
-        if self._census.note(self._census.number, self._name, _report(self._run, self._report_body())):
+        if self._census.note(self._census.number, self._me, _report(self._run, self._report_body())):
             self._conclude(now)
 
     def _report_body(self) -> dict[str, str | int | float]:
@@ -449,7 +449,7 @@ class AgentThread(threading.Thread):
         self._over_by = version
         self._over_stirred = self._standing.stirred
         view = View(weights)
-        if weights and self._name not in weights and view.version == version:
+        if weights and self._me not in weights and view.version == version:
             self._left_out = view
             self._ports.say(
                 f"the others ({', '.join(weights)}) have crawled what was this agent's, and ended: so does it"
@@ -465,7 +465,7 @@ class AgentThread(threading.Thread):
 
     def _are_to_be_told(self) -> bool:
         """Whether there are agents of whom it is not known that they know; one that was silent may only sleep."""
-        return self._left_out is None and not self._know_over >= set(self._members.members) - {self._name}
+        return self._left_out is None and not self._know_over >= set(self._members.members) - {self._me}
 
     # -- notes ---------------------------------------------------------------------------------------------
 
@@ -475,7 +475,7 @@ class AgentThread(threading.Thread):
 
     def _tell_all(self, topic: str, body: NoteBody) -> None:
         for name in self._members.members:
-            if name != self._name:
+            if name != self._me:
                 self._tell(name, topic, body)
 
     def _tell(self, name: str, topic: str, body: NoteBody) -> None:
