@@ -200,7 +200,13 @@ class MachineRun:
         self._waits: Mapping[str, int] = {}  # what the seeds that are held waited for, when they were last counted
         self._boundary = CrawlBoundary(prompt, settings.boundary, settings.scope)
         self._externals = WithinHops(
-            prompt, settings.scope, self._boundary, settings.hops, settings.mode, settings.max_depth
+            prompt,
+            settings.scope,
+            self._boundary,
+            settings.hops,
+            settings.mode,
+            settings.max_depth,
+            settings.max_candidates,
         )
         self._inboxes = Inboxes(prompt, self._machine_id, settings.scope, self._boundary, settings.max_depth)
         if self._agent is not None:

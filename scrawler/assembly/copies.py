@@ -20,6 +20,7 @@ from scrawler.core.party.earlier import EarlierVisit
 from scrawler.core.records.records import place_of, prefix_of
 from scrawler.errors import StoreError
 from scrawler.model.rows import PageRow
+from scrawler.model.terms import Millis
 from scrawler.settings import Settings, largest_body
 from scrawler.store.earlier import EarlierCrawl, EarlierPage
 from scrawler.tuples.classes import NamedTuple
@@ -103,12 +104,16 @@ class CrawlArchives:
 
     def holds(self, url: str, digest: bytes, body: bytes) -> bool:
         """Tell whether a record of a URL holds this very payload: it was read just now."""
+        return self.held_since(url, digest, body) is not None
+
+    def held_since(self, url: str, digest: bytes, body: bytes) -> Millis | None:
+        """Return the time of a record of a URL that holds this very payload, as it was read just now; None: none."""
         with closing(RecordReader()) as reader, suppress(OSError, StoreError):
             for crawl, page in self._originals(url, digest):
                 if page.length == len(body) and self._body(reader, crawl, page) == body:
-                    return True
+                    return page.fetched_at
                 self._tell(crawl, page)
-        return False
+        return None
 
     def is_gone(self, url: str, digest: bytes) -> bool:
         """Tell whether the records of a URL that hold a payload should be on this host, and none can be read."""

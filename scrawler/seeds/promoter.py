@@ -67,9 +67,10 @@ class WithinHops(ByMode):
         hops: int,
         mode: Mode = Mode.FIREWALL,
         max_depth: int = 0,
+        max_candidates: int = 0,
     ) -> None:
-        """Work on `database`; see `ByMode` for `mode` and `max_depth`."""
-        super().__init__(database, scope, boundary, mode, max_depth)
+        """Work on `database`; see `ByMode` for `mode`, `max_depth` and `max_candidates`."""
+        super().__init__(database, scope, boundary, mode, max_depth, max_candidates)
         self._database = database
         self._scope = scope
         self._boundary = boundary

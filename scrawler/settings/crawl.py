@@ -389,6 +389,13 @@ class CrawlSettings(BaseModel):
         " that are sent to the owners of their sites, which crawl them (exchange), or that a machine with nothing else"
         " to do fetches itself (cross-over).",
     )
+    max_candidates: int = Field(
+        100_000,
+        ge=0,
+        le=100_000_000,
+        description="Keep this many candidate seeds of each seed, with mode firewall; further ones are counted and left"
+        " out. 0 is no limit.",
+    )
     send_list_max: int = Field(
         500,
         ge=1,

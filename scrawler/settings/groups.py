@@ -11,7 +11,7 @@ from scrawler.settings.parts import SETTING_NAMES
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "crawl": (
         *("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "resourcesync", "assets"),
-        *("hidden", "hidden_queries"),
+        *("max_candidates", "hidden", "hidden_queries"),
     ),
     "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_list_max", "send_wait"),
     "machines": (

@@ -14,6 +14,7 @@ from sqlalchemy import func as sql
 
 from scrawler.model.rows import ExternalRow
 from scrawler.store.bulk import BulkInsert
+from scrawler.store.candidate_room import CandidateRoom
 from scrawler.store.engine import Database
 from scrawler.store.tables import PART, candidate, page
 
@@ -39,16 +40,19 @@ class Externals(Protocol):
 class AsCandidates:
     """Keeps each URL as a candidate seed, for people to choose from."""
 
-    def __init__(self, database: Database) -> None:
-        """Work on `database`."""
+    def __init__(self, database: Database, most: int = 0) -> None:
+        """Work on `database`; each seed may have `most` candidates, any number with 0."""
+        self._room = CandidateRoom(database, most)
         self._rows = BulkInsert.adding(candidate, (*ExternalRow._fields, "part"), database.compiler, "count")
 
     def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> Mapping[str, int] | None:
-        """Count each URL for the seed that found it."""
-        if found:
-            part = newest_part(connection)
-            self._rows.run(connection, [(*row, part) for row in found])
-        return None
+        """Count each URL for the seed that found it, as far as there is room for it."""
+        if not found:
+            return None
+        part = newest_part(connection)
+        fitting = self._room.fitting(connection, found)
+        self._rows.run(connection, [(*row, part) for row in fitting])
+        return {"dropped": len(found) - len(fitting)} if len(fitting) < len(found) else None
 
     def become_seeds(self) -> int:
         """Leave the choice to people."""

@@ -135,9 +135,20 @@ class Outbox:
 class ByMode(AsCandidates):
     """External URLs are kept as candidates, forgotten, sent or laid by for guests, as the mode says."""
 
-    def __init__(self, database: Database, scope: Scope, boundary: CrawlBoundary, mode: Mode, max_depth: int) -> None:
-        """Work on `database`; what may not enter the crawl, or is deeper than `max_depth`, is kept, not sent."""
-        super().__init__(database)
+    def __init__(
+        self,
+        database: Database,
+        scope: Scope,
+        boundary: CrawlBoundary,
+        mode: Mode,
+        max_depth: int,
+        max_candidates: int = 0,
+    ) -> None:
+        """Work on `database`; what may not enter the crawl, or is deeper than `max_depth`, is kept, not sent.
+
+        Where nothing is sent, each seed may have `max_candidates` of them; 0: any number.
+        """
+        super().__init__(database, max_candidates)
         self._rule = boundary.rule
         self._mode = mode
         self._outbox = Outbox(database, scope, for_guests=mode is Mode.CROSS_OVER)

@@ -853,7 +853,7 @@ machine = Table(
         "received", "URLs that it has taken out of inboxes, or that receivers have acknowledged: sent less that waits"
     ),
     _tally("reopened", "parties that had ended, and that it let go on for URLs in their inboxes"),
-    _tally("dropped", "external URLs that it has forgotten, as mode drop wants"),
+    _tally("dropped", "external URLs that it has forgotten, as mode drop or max_candidates wants"),
     _tally("carried", "URLs that other machines have acknowledged to its communicator; counted as received as well"),
     _word("address", 255, "where its communicator listens, as tcp://host:port; empty: it has none", default=""),
     Index("machine_state", "state"),

@@ -93,7 +93,7 @@ class Thinning:
         return gone
 
     def _may_go(self, row: AnyRow, newest: int) -> bool:
-        holds_payload = row.warc_file and not row.revisit
+        holds_payload = row.warc_file and not row.revisit and row.length  # nothing refers to an empty one
         return row.visit <= newest - self._keep and not holds_payload and not row.flags & KIND_FLAGS
 
     def _take(self, connection: Connection, seed_id: int, rows: Sequence[AnyRow]) -> None:

@@ -28,7 +28,7 @@ class Verdict(StrEnum):
     SITEMAP_ELSEWHERE = "sitemap-elsewhere"  # it is a sitemap of another site
     SITEMAP_LIMIT = "sitemap-limit"  # it is one sitemap too many, or in an index too deep
 
-    EXTERNAL_LIMIT = "external-limit"  # its page has more bytes of external URLs than are taken from one
+    EXTERNAL_LIMIT = "external-limit"  # its page has too many bytes of external URLs, or its seed too many candidates
     OUTSIDE_BOUNDARY = "outside-boundary"  # a seed redirects to it, and it may not enter the crawl
 
     # These say why an internal link is not listed.

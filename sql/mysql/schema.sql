@@ -553,7 +553,7 @@ CREATE TABLE machine (
     sent BIGINT NOT NULL DEFAULT 0,  -- URLs that it has put into inboxes, or into its outbox
     received BIGINT NOT NULL DEFAULT 0,  -- URLs that it has taken out of inboxes, or that receivers have acknowledged: sent less that waits
     reopened BIGINT NOT NULL DEFAULT 0,  -- parties that had ended, and that it let go on for URLs in their inboxes
-    dropped BIGINT NOT NULL DEFAULT 0,  -- external URLs that it has forgotten, as mode drop wants
+    dropped BIGINT NOT NULL DEFAULT 0,  -- external URLs that it has forgotten, as mode drop or max_candidates wants
     carried BIGINT NOT NULL DEFAULT 0,  -- URLs that other machines have acknowledged to its communicator; counted as received as well
     address VARCHAR(255) NOT NULL DEFAULT '',  -- where its communicator listens, as tcp://host:port; empty: it has none
     PRIMARY KEY (id)

@@ -554,7 +554,7 @@ CREATE TABLE machine (
     sent BIGINT DEFAULT 0 NOT NULL,  -- URLs that it has put into inboxes, or into its outbox
     received BIGINT DEFAULT 0 NOT NULL,  -- URLs that it has taken out of inboxes, or that receivers have acknowledged: sent less that waits
     reopened BIGINT DEFAULT 0 NOT NULL,  -- parties that had ended, and that it let go on for URLs in their inboxes
-    dropped BIGINT DEFAULT 0 NOT NULL,  -- external URLs that it has forgotten, as mode drop wants
+    dropped BIGINT DEFAULT 0 NOT NULL,  -- external URLs that it has forgotten, as mode drop or max_candidates wants
     carried BIGINT DEFAULT 0 NOT NULL,  -- URLs that other machines have acknowledged to its communicator; counted as received as well
     address VARCHAR(255) COLLATE "C" DEFAULT '' NOT NULL,  -- where its communicator listens, as tcp://host:port; empty: it has none
     PRIMARY KEY (id)

@@ -576,7 +576,7 @@ CREATE TABLE machine (
     sent INTEGER DEFAULT 0 NOT NULL,  -- URLs that it has put into inboxes, or into its outbox
     received INTEGER DEFAULT 0 NOT NULL,  -- URLs that it has taken out of inboxes, or that receivers have acknowledged: sent less that waits
     reopened INTEGER DEFAULT 0 NOT NULL,  -- parties that had ended, and that it let go on for URLs in their inboxes
-    dropped INTEGER DEFAULT 0 NOT NULL,  -- external URLs that it has forgotten, as mode drop wants
+    dropped INTEGER DEFAULT 0 NOT NULL,  -- external URLs that it has forgotten, as mode drop or max_candidates wants
     carried INTEGER DEFAULT 0 NOT NULL,  -- URLs that other machines have acknowledged to its communicator; counted as received as well
     address TEXT DEFAULT '' NOT NULL,  -- where its communicator listens, as tcp://host:port; empty: it has none
     PRIMARY KEY (id)

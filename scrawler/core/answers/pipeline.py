@@ -31,6 +31,7 @@ from scrawler.urls.normalise import normalise
 _RENDERED_TYPE = "text/html; charset=utf-8"
 _RENDERED_MARK = b"rendered\0"  # sets digests of rendered documents apart from those of payloads
 _LONG_SITEMAP = 256 << 10  # bytes of a body, which may be packed
+_NO_PAGE = (Result.HTTP_ERROR, Result.REDIRECT)  # answers that say the same at each visit, mostly
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
 
 
@@ -102,6 +103,8 @@ class PagePipeline:
         elif payload is not None and payload.earlier is not None:
             exchange.revisit_of = payload.earlier
             site.archived.remember(exchange.payload_digest, payload.earlier)
+        elif known is not None and is_whole and exchange.revisit_of is None and response.result in _NO_PAGE:
+            exchange.revisit_of = self._said_before(exchange)
         record = self._archive.write(exchange)
         if is_whole and exchange.revisit_of is None:
             site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
@@ -110,6 +113,11 @@ class PagePipeline:
     def is_lost(self, known: KnownVisit) -> bool:
         """Tell whether what the last visit to a URL has brought cannot be read any more, where it should be."""
         return self._copies.is_gone(known.payload_url, known.digest)
+
+    def _said_before(self, exchange: Exchange) -> RevisitOf | None:
+        """Return the record in which a URL has answered this already, where it leads elsewhere, or to an error."""
+        since = self._copies.held_since(exchange.url, exchange.payload_digest, exchange.body)
+        return None if since is None else RevisitOf(exchange.url, since)
 
     @staticmethod
     def _refer_to(site: SiteContext, exchange: Exchange, known: KnownVisit) -> None:

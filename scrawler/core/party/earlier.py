@@ -119,6 +119,9 @@ class Copies(Protocol):
     def holds(self, url: str, digest: bytes, body: bytes) -> bool:
         """Tell whether a record of a URL holds this very payload: it was read just now."""
 
+    def held_since(self, url: str, digest: bytes, body: bytes) -> Millis | None:
+        """Return the time of a record of a URL that holds this very payload, as it was read just now; None: none."""
+
     def is_gone(self, url: str, digest: bytes) -> bool:
         """Tell whether the records of a URL that hold a payload should be on this host, and none can be read."""
 
@@ -129,6 +132,10 @@ class NoCopies:
     def holds(self, url: str, digest: bytes, body: bytes) -> bool:
         """Say that none was read."""
         return False
+
+    def held_since(self, url: str, digest: bytes, body: bytes) -> Millis | None:
+        """Say that none was read."""
+        return None
 
     def is_gone(self, url: str, digest: bytes) -> bool:
         """Say that none is known to be gone."""

@@ -356,6 +356,51 @@ def test_visits_that_found_nothing_are_thinned_and_still_counted(crawl_on_both: 
     check_records(crawl.url, written)
 
 
+def test_an_error_or_a_redirect_that_stays_as_it_was_is_a_revisit_and_goes_out_of_the_log(
+    crawl: Crawl, serve: Serve
+) -> None:
+    now = [0]
+
+    def answer(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            home = page("The text of the home page.", links=("/gone", "/moved", "/empty", "/other"))
+            body = f"{path} is as it was".encode() if path != "/other" else f"other than {now[0]}".encode()
+            length = b"Content-Length: %d\r\n\r\n%s"
+            missing = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n" + length % (len(body), body)
+            leads = b"HTTP/1.1 302 Found\r\nLocation: /\r\n"
+            answers = {
+                "/": home,
+                "/moved": leads + length % (len(body), body),
+                "/empty": leads + length % (0, b""),
+            }
+            visit.send(answers.get(path, missing))
+
+    server = serve(answer)
+    crawl.add([server.url()])
+    crawl.run(keep_visits=1)
+    for now[0] in range(1, 5):
+        again(crawl)
+        crawl.run(keep_visits=1)
+    rows = [(row.url.removeprefix(server.url("")), row.visit, row.revisit) for row in crawl.pages()]
+    assert sorted(one for one in rows if one[0] in ("/gone", "/moved", "/empty")) == [
+        *(("/empty", 0, 0), ("/empty", 4, 0)),
+        *(("/gone", 0, 0), ("/gone", 4, 1)),
+        *(("/moved", 0, 0), ("/moved", 4, 1)),
+    ]
+    assert sorted(one for one in rows if one[0] == "/other") == [("/other", visit, 0) for visit in range(5)]
+    with crawl.opened() as opened:
+        assert opened.page(server.url("/gone")).body == b"/gone is as it was"
+        results = [table for one in opened.report().sections if one.key == "results" for table in one.tables]
+        counted = {row[0]: row for row in results[0].rows}
+    assert 10 in counted["http-error"], counted
+    assert 10 in counted["redirect"], counted
+    for index in (crawl.folder / "pages").glob("*.cdxj"):
+        index.unlink()
+    crawl.run()  # indexes are made anew of the rows that are left
+    check_records(crawl.url, crawl.folder / "pages")
+
+
 def test_of_several_visits_the_last_one_counts_for_broken_links_and_texts(crawl_on_both: Crawl, serve: Serve) -> None:
     crawl, now = crawl_on_both, [0]
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import pytest
 from sqlalchemy import create_engine, insert, select
 
 from scrawler.model.rows import ExternalRow
 from scrawler.model.terms import url_hash
+from scrawler.store import tables
 from scrawler.store.candidates import Candidates, CandidateView
+from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database, open_database
+from scrawler.store.externals import AsCandidates
 from scrawler.store.migrations import migration_texts, statements
 from scrawler.store.tables import PART
 from scrawler.store.tables import candidate as stored
@@ -145,3 +149,42 @@ def test_candidates_from_before_there_were_parts_are_found(database_url: str) ->
     database = open_database(database_url)
     assert sorted(Candidates(database).urls()) == sorted(f"http://x{number}.org/" for number in range(50))
     database.close()
+
+
+def test_a_seed_has_no_more_candidates_than_it_may(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known is counted on, what is left out is counted, and a few of it are told; other seeds have room."""
+    monkeypatch.setattr("scrawler.store.candidate_room._COUNTED_FROM", 4)
+    add(database, "http://a.org/", "http://b.org/")
+    worker = Worker.of(database)
+    sites = {site.seeds[0].url: site for site in worker.claim(2)}
+    site, other = sites["http://a.org/"], sites["http://b.org/"]
+    one, two = site.seeds[0].id, other.seeds[0].id
+
+    def commit(checkpoints: Checkpoints, first: int, last: int) -> None:
+        found = [candidate(one, f"http://x{number}.org/") for number in range(first, last)]
+        also = (candidate(two, f"http://y{first}.org/"),)
+        checkpoints.commit(
+            [
+                site_delta(site, seed_delta(one, externals=tuple(found))),
+                site_delta(other, seed_delta(two, externals=also)),
+            ]
+        )
+
+    for start in (0, 6, 0, 6, 12, 18):  # each by a machine's process of its own, which remembers nothing
+        commit(Checkpoints(database, worker.id, AsCandidates(database, 20)), start, start + 6)
+    checkpoints = Checkpoints(database, worker.id, AsCandidates(database, 20))
+    for start in (15, 17, 30):
+        commit(checkpoints, start, start + 10)
+    rows = {row.url: row for row in database.rows(select(tables.candidate))}
+    assert sum(row.seed_id == one for row in rows.values()) == 20
+    assert {url for url, row in rows.items() if row.seed_id == two} == {
+        f"http://y{number}.org/" for number in (0, 6, 12, 18, 15, 17, 30)
+    }
+    assert rows["http://x7.org/"].count == 2
+    assert [rows[url].count for number in range(18, 24) if (url := f"http://x{number}.org/") in rows] == [3, 3]
+    told = database.rows(select(tables.rejection))
+    assert {row.reason for row in told} == {"external-limit"}
+    assert {row.evidence for row in told} == {"its seed has 20 candidate seeds, as many as max_candidates allows"}
+    assert 4 <= len(told) <= 8
+    with database.read() as connection:
+        assert connection.scalar(select(tables.machine.c.dropped)) == 4 + 5 + 7 + 10
