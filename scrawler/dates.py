@@ -103,5 +103,13 @@ def iso_date(at: int) -> str:
         return ""
 
 
+def moment(at: int) -> datetime:
+    """Return a time in UTC milliseconds; the first or the last one of all for one that no calendar has."""
+    try:
+        return _EPOCH + at * _MILLISECOND
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC) if at > 0 else datetime.min.replace(tzinfo=UTC)
+
+
 def _milliseconds(date: datetime) -> int:
     return (date - _EPOCH) // _MILLISECOND

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrawler.api.answers import Answers
+from scrawler.dates import moment
 from scrawler.extract.beginning import beginning
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.scanner import fastest_extractor
@@ -48,7 +48,7 @@ class Page:
         self.length = row.length  # body bytes over the wire
         self.digest = row.digest.hex()  # SHA-1 of the payload as transferred, in hexadecimal; empty: none
         self.attempts = row.attempts
-        self.fetched_at = datetime.fromtimestamp(row.fetched_at / 1000, UTC)
+        self.fetched_at = moment(row.fetched_at)
         self.elapsed = row.elapsed_ms / 1000  # seconds from the request to the end of the answer
         self.detail = row.detail  # where a redirect leads, or what went wrong
         self.flags = PageFlag(row.flags)

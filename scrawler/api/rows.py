@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from scrawler.dates import moment
 from scrawler.errors import SettingsError
 from scrawler.model.deaths import Death, death_of
 from scrawler.model.results import Result
@@ -92,4 +93,4 @@ def chosen(state: str | None, end_reason: str | None) -> tuple[SeedState | None,
 
 
 def _time(at: Millis) -> datetime:
-    return datetime.fromtimestamp(at / 1000, UTC)
+    return moment(at)

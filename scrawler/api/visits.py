@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from scrawler.api.opened import OpenedCrawl
 from scrawler.api.since import Since, since_ms
+from scrawler.dates import moment
 from scrawler.errors import SettingsError
 from scrawler.insight.contents import asked_for
 from scrawler.model.visits import ChangeKind
@@ -103,6 +104,6 @@ def kinds_of(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _change(view: ChangeView) -> Change:
-    at = datetime.fromtimestamp(view.at / 1000, UTC)
+    at = moment(view.at)
     distance = None if view.distance < 0 else view.distance
     return Change(at, ChangeKind(view.kind), view.url, view.seed, view.visit, view.detail, distance, view.id)

@@ -6,8 +6,11 @@ import atexit
 import errno
 import os
 import signal
+import struct
 import sys
 import threading
+import traceback
+import zlib
 from contextlib import suppress
 from types import FrameType
 from typing import Any, NoReturn, cast
@@ -72,6 +75,11 @@ _LISTING = frozenset(
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 _UNUSABLE_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS}
 
+# What a value raises that no database of ours holds, and that no check of it has met.
+_ODD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, struct.error, zlib.error)
+_AT_WORK = frozenset(("run", "crawl", "listen", "serve-site", "synthweb"))
+_PACKAGE = f"{os.sep}scrawler{os.sep}"
+
 _EPILOG = """\b
 Exit codes:
     0  done
@@ -134,6 +142,10 @@ class _Commands(click.Group):
             if error.errno in _UNUSABLE_NAME and isinstance(error.filename, str):
                 raise ScrawlerError(f"{error.filename}: {error.strerror}") from error
             raise
+        except _ODD as error:
+            if sys.flags.dev_mode or ctx.invoked_subcommand in _AT_WORK:  # these have worked for days, perhaps
+                raise
+            raise ScrawlerError(_odd(error)) from error
 
 
 def _link_finder(outdated: list[str]) -> str:
@@ -201,6 +213,16 @@ def _heed_signals() -> None:
         signal.signal(signal.SIGTERM, _end_in_order)
     if heeds_hangups() and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, _end_in_order)
+
+
+def _odd(error: BaseException) -> str:
+    """Say what met a value that it cannot handle: mostly one of a database that is damaged, or somebody else's."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _PACKAGE in frame.filename]
+    place = f" in {os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
+    return (
+        f"a value is not what it should be ({type(error).__name__}: {error}{place}): the database may be damaged;"
+        " `python -X dev -m scrawler` and the same words show more, for a report of a fault"
+    )
 
 
 def main() -> NoReturn:

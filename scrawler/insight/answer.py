@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
+from scrawler.dates import moment
 from scrawler.errors import escaped
 from scrawler.model.terms import Millis
 from scrawler.tuples.classes import dataclass
@@ -58,4 +58,4 @@ class Answer:
 
 def utc(at: Millis) -> str:
     """Write a time for reading."""
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return moment(at).strftime("%Y-%m-%d %H:%M:%S UTC")

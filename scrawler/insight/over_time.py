@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
+from scrawler.dates import moment
 from scrawler.insight.sections import STACKED, Section, Table
 from scrawler.model.results import Result
 from scrawler.store.page_sums import PageSum
@@ -58,7 +58,7 @@ def _shown_results(pages: Sequence[PageSum]) -> list[str]:
 
 def short_times(times: Sequence[int]) -> list[str]:
     """Write times, in milliseconds since 1970, as short as they can be told apart, in UTC."""
-    moments = [datetime.fromtimestamp(at / 1000, UTC) for at in times]
+    moments = [moment(at) for at in times]
     if len({moment.date() for moment in moments}) == 1:
         form = "%H:%M:%S" if any(moment.second for moment in moments) else "%H:%M"
     elif any(moment.hour or moment.minute for moment in moments):

@@ -14,7 +14,7 @@ from scrawler.dates import iso_date
 from scrawler.errors import SettingsError
 from scrawler.seeds.csv_text import csv_cell
 from scrawler.seeds.files import Format
-from scrawler.seeds.json_text import json_line
+from scrawler.seeds.json_text import UNSAFE, escaped_mark, json_line
 from scrawler.seeds.outputs import open_bytes, open_output
 from scrawler.tuples.classes import NamedTuple
 
@@ -82,7 +82,12 @@ class _FirstColumn:
         self._out = out
 
     def write(self, rows: Sequence[Row]) -> None:
-        self._out.write("".join([f"{row[0]}\n" for row in rows]))
+        self._out.write("".join([f"{_plain(str(row[0]))}\n" for row in rows]))
+
+
+def _plain(text: str) -> str:
+    """Return a text as one line that controls no terminal: URLs are that, unless somebody else wrote the database."""
+    return text if text.isprintable() else UNSAFE.sub(escaped_mark, text)
 
 
 class _Dated:

@@ -27,6 +27,7 @@ from scrawler.store.checkpoints import Checkpoints, take_out
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import Externals
+from scrawler.store.faults import read_json
 from scrawler.store.hash_ranges import HashRanges
 from scrawler.store.inboxes import Inboxes, Lone, exchanged
 from scrawler.store.outbox import SENT, Outbox
@@ -282,7 +283,7 @@ class Mail:
         rows = self._database.plain_rows(query)
         if not rows:
             return KnownView(())
-        return KnownView(json.loads(rows[0][0]), over=json.loads(rows[0][1]) == ["over"])
+        return KnownView(read_json(rows[0][0]), over=read_json(rows[0][1]) == ["over"])
 
     def remember(self, known: KnownView) -> None:
         """Remember it."""

@@ -6,7 +6,6 @@ ten statements a seed, and four times as long as all else that a take-up does.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from operator import attrgetter, itemgetter
 
@@ -17,6 +16,7 @@ from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash as hash_of
 from scrawler.store.engine import Database
+from scrawler.store.faults import read_json
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, among, listed_depth, sliced
 from scrawler.store.tables import chunk, jar, lane, page, robots, seed
 
@@ -113,7 +113,7 @@ def _few(connection: Connection, query: AnySelect, sites: Sequence[int]) -> Sequ
 
 def lane_states(rows: Iterable[AnyRow]) -> list[LaneState]:
     """Make states of rows of `LANES`, in the order of their keys; MariaDB would sort `ahead` on its disk."""
-    return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in sorted(rows, key=itemgetter(0, 1))]
+    return [LaneState._make((*row[:5], tuple(read_json(row[5])))) for row in sorted(rows, key=itemgetter(0, 1))]
 
 
 def redirected_of(rows: Sequence[AnyRow], seed_id: int) -> list[tuple[bytes, int, int, bytes]]:

@@ -131,6 +131,14 @@ def read_json(text: str | bytes) -> Any:
         ) from error
 
 
+def read_numbers(text: str) -> dict[str, int]:
+    """Read a JSON object of numbers that a row holds, as the verdicts of a seed. Raises StoreError for what is none."""
+    found = read_object(text)
+    if not all(isinstance(number, int) for number in found.values()):
+        raise StoreError(f"the database {_SQLITE_ADVICE[_CORRUPT]}: what should be numbers in a row are none")
+    return found
+
+
 def read_object(text: str | bytes) -> dict[str, Any]:
     """Read a JSON object that a row holds. Raises StoreError for what is none."""
     found = read_json(text)

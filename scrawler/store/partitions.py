@@ -17,6 +17,7 @@ from scrawler.model.partitions import PartitionKind
 from scrawler.partition.maps import AnybodysMap, OwnerMap, owner_map, slots_of
 from scrawler.partition.slots import NOBODY, assigned, next_taken, without
 from scrawler.store.engine import Database
+from scrawler.store.faults import read_json
 from scrawler.store.rows import inserting_new
 from scrawler.store.tables import slot_table
 from scrawler.tuples.classes import NamedTuple
@@ -68,8 +69,8 @@ def _read(connection: Connection, kind: PartitionKind) -> SlotTable:
     row = connection.execute(query.where(slot_table.c.kind == kind.value)).first()
     if row is None:
         return SlotTable()
-    machines = {int(one): weight for one, weight in json.loads(row.machines).items()}
-    return SlotTable(row.version, machines, tuple(json.loads(row.slots)))
+    machines = {int(one): weight for one, weight in read_json(row.machines).items()}
+    return SlotTable(row.version, machines, tuple(read_json(row.slots)))
 
 
 class Partition:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, select, update
 from scrawler.errors import StoreError
 from scrawler.store.committed import Place
 from scrawler.store.engine import Database
+from scrawler.store.faults import read_json
 from scrawler.store.rows import AnyRow, inserting_new
 from scrawler.store.tables import processor
 from scrawler.tuples.classes import dataclass
@@ -84,7 +85,7 @@ class Processors:
 
 
 def _processed(row: AnyRow) -> Processed:
-    place = Place(row.cursor_page, tuple((first, last) for first, last in json.loads(row.gaps)))
+    place = Place(row.cursor_page, tuple((first, last) for first, last in read_json(row.gaps)))
     return Processed(row.name, place, row.pages, row.items, row.errors, row.items_file, row.items_bytes, row.version)
 
 

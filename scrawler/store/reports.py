@@ -6,7 +6,6 @@ whole crawl goes through the table seed three times, and through the indexes of 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
@@ -19,6 +18,7 @@ from sqlalchemy import literal_column as number
 from scrawler.model.results import Result
 from scrawler.store.candidates import fewer_than_looked_up, those_of_seeds
 from scrawler.store.engine import Database
+from scrawler.store.faults import read_json
 from scrawler.store.page_classes import class_of
 from scrawler.store.rows import AnyRow, AnySelect
 from scrawler.store.seeds import Seeds
@@ -140,7 +140,7 @@ class Reports:
         after = 0
         while rows := self._database.plain_rows(query.where(seed.c.id > after)):
             texts = Counter(map(itemgetter(1), rows))  # small sites have the same: each is read once
-            for verdicts, seeds in zip(json.loads(f"[{','.join(texts)}]"), texts.values(), strict=True):
+            for verdicts, seeds in zip(read_json(f"[{','.join(texts)}]"), texts.values(), strict=True):
                 for verdict, links in verdicts.items():
                     total[verdict] += links * seeds
             after = rows[-1][0]

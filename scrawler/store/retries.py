@@ -24,6 +24,7 @@ from scrawler.model.lanes import REREAD, WANTED
 from scrawler.model.results import MAY_PASS, Result
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.engine import Database
+from scrawler.store.faults import read_json
 from scrawler.store.relisting import IS_WAITING, Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, in_order_of_id
 from scrawler.store.tables import page, rejection, seed
@@ -188,5 +189,5 @@ def _forget_depth(connection: Connection, seeds: Sequence[int]) -> None:
     """Forget that links were left out for their depth: pages that have them are read again, or none was."""
     known = select(seed.c.id, seed.c.verdicts).where(seed.c.id.in_(seeds), seed.c.verdicts.like('%"depth"%'))
     for row in connection.execute(known.order_by(seed.c.id)).all():
-        verdicts = {name: times for name, times in json.loads(row.verdicts).items() if name != Verdict.DEPTH.value}
+        verdicts = {name: times for name, times in read_json(row.verdicts).items() if name != Verdict.DEPTH.value}
         connection.execute(update(seed).where(seed.c.id == row.id).values(verdicts=json.dumps(verdicts)))

@@ -28,6 +28,7 @@ from scrawler.revisit.learning import Learned, SiteLearning, unpack_rates
 from scrawler.revisit.visit import SITEMAP_FRESH
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
+from scrawler.store.faults import read_json
 from scrawler.store.first_states import FirstStates, Headers, is_free
 from scrawler.store.frontier import state_of
 from scrawler.store.relisting import Packed, Relisting, let_go_on
@@ -58,7 +59,7 @@ class Order(NamedTuple):
     @classmethod
     def of(cls, text: str) -> Order:
         """Read what `text` has written."""
-        values = json.loads(text)
+        values = read_json(text)
         seeds = values["seeds"]
         return cls(values["at"], values["before"], None if seeds is None else tuple(seeds))
 

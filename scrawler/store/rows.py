@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
@@ -28,6 +27,7 @@ from scrawler.model.results import PageFlag
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
 from scrawler.model.visits import UrlState
 from scrawler.model.windows import Window
+from scrawler.store.faults import read_numbers
 from scrawler.store.tables import SEED_COUNTS, seed, site
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ def seed_of(row: AnyRow, now: SeedState | None = None) -> Seed:
         now or SeedState(state),
         EndReason(reason) if reason else None,
         SeedCounts(*numbers) if any(numbers) else counts,
-        json.loads(verdicts) if verdicts else said,
+        read_numbers(verdicts) if verdicts else said,
         elapsed_ms,
         bool(slow_pass),
         base_depth,

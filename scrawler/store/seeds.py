@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import Counter
@@ -22,6 +21,7 @@ from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
+from scrawler.store.faults import read_json
 from scrawler.store.overview import LIVING
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, bytes_literals, in_order_of_id, seed_of, sliced
 from scrawler.store.sites import ensure_sites, lock_and_wake_sites, moved_sites
@@ -385,5 +385,5 @@ def _view_of(row: AnyRow) -> SeedView:
 
 def columns_of(stored: str | None) -> Mapping[str, Any]:
     """Return the further columns of a seed as they are stored."""
-    found: Mapping[str, Any] = json.loads(stored) if stored else EMPTY
+    found: Mapping[str, Any] = read_json(stored) if stored else EMPTY
     return found

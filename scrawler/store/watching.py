@@ -7,11 +7,12 @@ takes a second. So who looks does so the less often the longer it takes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 
 from sqlalchemy import ColumnElement, Connection, and_, literal_column, or_, select
 
+from scrawler.dates import moment
 from scrawler.model.claims import SiteState
 from scrawler.model.events import (
     Checkpoint,
@@ -200,4 +201,4 @@ def _lives(row: AnyRow) -> bool:
 
 
 def _time(at: Millis) -> datetime:
-    return datetime.fromtimestamp(at / 1000, UTC)
+    return moment(at)
