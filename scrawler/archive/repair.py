@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -99,6 +100,7 @@ def _copy(path: Path, start: int, kept: Path) -> None:
     unfinished = path.with_name(path.name + DAMAGED + _COPYING)  # one that an earlier try has left is overwritten
     try:
         with open_file(path) as file, unfinished.open("wb") as out:
+            os.fchmod(out.fileno(), stat.S_IMODE(path.stat().st_mode))  # it may hold secrets
             file.seek(start)
             shutil.copyfileobj(file, out, _READ)
             out.flush()

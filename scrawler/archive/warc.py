@@ -67,6 +67,7 @@ class WarcWriter:
         block_digests: bool = False,
         held_bytes: int = HELD_BYTES,
         compress: Compress = gzip_member,
+        private: bool = False,
     ) -> None:
         if not _PREFIX.fullmatch(prefix):
             raise ValueError(f"not a file name prefix: {prefix!r}")
@@ -78,6 +79,7 @@ class WarcWriter:
         self._block_digests = block_digests
         self._held_bytes = held_bytes
         self._compress = compress
+        self._private = private
         self._lock = threading.Lock()
         self._own: PrefixLock | None = None
         self._file: io.FileIO | None = None
@@ -251,7 +253,7 @@ class WarcWriter:
             self._take_prefix()
             while (self._folder / self._name).exists():  # an earlier writer has begun a file in the same millisecond
                 self._name = self._next_name()
-            self._file = io.FileIO(self._folder / self._name, "x")
+            self._file = io.FileIO(self._folder / self._name, "x", opener=_opened_privately if self._private else None)
             self._begun = _now_ms()
             self._there = os.fstat(self._file.fileno())
             if self._fsync:
@@ -289,6 +291,11 @@ class WarcWriter:
 
     def _error(self, name: str, error: OSError) -> ArchiveError:
         return ArchiveError(f"cannot write {self._folder / name}: {error.strerror or error}")
+
+
+def _opened_privately(name: str, flags: int) -> int:
+    """Make a file that nobody else may read, for it holds secrets."""
+    return os.open(name, flags, 0o600)
 
 
 def _now_ms() -> Millis:

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from scrawler import __version__
 from scrawler.archive.archive import Archive
 from scrawler.assembly.parts import maker
-from scrawler.settings import Settings
+from scrawler.settings import PART_KINDS, Settings
+
+_OWN = PART_KINDS["archive"].own  # others may know nothing of secrets
 
 
 def make_archive(settings: Settings, prefix: str) -> Archive:
@@ -20,6 +22,7 @@ def make_archive(settings: Settings, prefix: str) -> Archive:
     }
     if settings.insecure:
         info["certificates"] = "not checked"
+    private = {"private": True} if settings.archive_secrets and settings.archive in _OWN else {}
     make: Callable[..., Archive] = maker("archive", settings)
     return make(
         settings.pages_dir,
@@ -28,4 +31,5 @@ def make_archive(settings: Settings, prefix: str) -> Archive:
         max_file_bytes=settings.warc_size,
         fsync=settings.fsync,
         block_digests=settings.block_digests,
+        **private,
     )

@@ -125,7 +125,7 @@ def _open_log(log: Path | None, stack: ExitStack) -> int | None:
     if log is None:
         return None
     try:
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     except OSError as error:
         raise ScrawlerError(f"synthetic web: cannot write the log {log}: {error.strerror}") from error
     stack.callback(os.close, descriptor)

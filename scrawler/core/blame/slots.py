@@ -161,7 +161,7 @@ class Slots:
 
     def _make(self, path: Path, made: Path, number: int) -> _Opened:
         """Make the file, locked before it has its name."""
-        file = os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        file = os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o666)
         try:
             if not try_lock(file):
                 raise BlockingIOError

@@ -217,8 +217,15 @@ def test_cookies_of_a_file_go_to_their_hosts_beside_those_of_the_site(
 
 def test_the_archive_shows_it_to_those_who_ask_for_that(crawl: Crawl, site: RawServer) -> None:
     own = {"user": "me", "password": SECRET}
-    crawl_both(crawl, site, sites={f"http://a.example:{site.port}": own}, archive_secrets=True)
+    before = os.umask(0o022)
+    try:
+        crawl_both(crawl, site, sites={f"http://a.example:{site.port}": own}, archive_secrets=True)
+    finally:
+        os.umask(before)
     assert HIDDEN[1] in b"".join(written(crawl.folder / "pages"))
+    modes = {one.suffix: stat.S_IMODE(one.stat().st_mode) for one in (crawl.folder / "pages").iterdir()}
+    assert modes.pop(".gz") == 0o600, "what holds secrets is for its owner alone"
+    assert set(modes.values()) == {0o644}, "all else is as the umask leaves it"
 
 
 @PROFILES
