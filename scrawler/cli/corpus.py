@@ -96,7 +96,12 @@ def _kind(file: str, written: str | None) -> Format:
 
 
 def _left_out(counts: CorpusCounts) -> str:
-    parts = ((counts.short, "too short"), (counts.copies, "near copies"), (counts.without_text, "without a text"))
+    parts = (
+        (counts.short, "too short"),
+        (counts.copies, "near copies"),
+        (counts.without_text, "without a text"),
+        (counts.slow, "whose texts take more than page_time"),
+    )
     left_out = [f"{number:,} {words}" for number, words in parts if number]
     left_out += [f"{counted(counts.pdfs, 'PDF')}, which are not read"] if counts.pdfs else []
     said = f"; left out: {', '.join(left_out)}" if left_out else ""

@@ -91,7 +91,8 @@ Exit codes:
     5  pages cannot be written to the archive, or a file of it cannot be read
     6  `run` waited for the database for longer than database_patience
     7  records are gone from the archive (`run` says so once, having done all else), or `verify` found anything
-    8  `run` met a page that was read without an end (page_time); the next run ends that page
+    8  `run` met a page that was read without an end (page_time); the next run ends that page; `cat`: the text of
+       a page takes more CPU time
     9  `cat`: the crawl has no such page, or none with a record, or with text; `rank`: it kept no out-links
    10  `run --fail-if no-page`: no seed brought a page
   130  stopped by the user (for `run`: by a second Ctrl-C)

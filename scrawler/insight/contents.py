@@ -27,12 +27,20 @@ from scrawler.archive.remote import RemoteRecords
 from scrawler.assembly.urls import make_analyzer
 from scrawler.core.records.copies import remote_at
 from scrawler.core.records.records import is_inside, prefix_of
-from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError, StoreError, UnreadableError
+from scrawler.errors import (
+    EndlessPageError,
+    NotCrawledError,
+    RecordsLostError,
+    SettingsError,
+    StoreError,
+    UnreadableError,
+)
 from scrawler.extract.beginning import beginning
 from scrawler.extract.decode import Decoded, decode_body
 from scrawler.extract.sniff import HTML_TYPES
 from scrawler.fetch.wire import parse_headers
 from scrawler.insight.asked import Asked, read_asked
+from scrawler.insight.bounded import text_within
 from scrawler.model.results import AS_EXPECTED, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
@@ -110,6 +118,7 @@ class PageContent:
     archived: bytes  # the body as transferred, less its transfer coding
     most_decoded: int  # bytes to which a body may grow, as the settings say
     most_ratio: int
+    most_seconds: float = 60.0  # of CPU time for its text
     rendered: bytes = b""  # the document that a browser made of it, in UTF-8; empty where it was in none
     newest: PageRow | None = None  # the last visit, where that has brought no page any more
 
@@ -126,14 +135,21 @@ class PageContent:
     def text(self) -> str:
         """Return the text that a reader sees; of an endless page, that of its beginning (`is_cut`).
 
-        Raises NoTextError for what is not made of text.
+        Raises NoTextError for what is not made of text, EndlessPageError.
         """
         from scrawler.extract.visible import visible_text  # what reads pages is large, and few commands do
 
         body, content_type = self.document()
         if self._is_html:
             body = beginning(body)
-        return self._found(visible_text(body, content_type, self.page.content_type))
+        return self._found(self._within(body, lambda: visible_text(body, content_type, self.page.content_type)))
+
+    def _within(self, body: bytes, read: Callable[[], str | None]) -> str | None:
+        """Return what is made of a body. Raises EndlessPageError where that takes too long."""
+        try:
+            return text_within(self.most_seconds, len(body), read)
+        except EndlessPageError as error:
+            raise EndlessPageError(f"{self.page.url}: {error}") from error
 
     @property
     def _is_html(self) -> bool:
@@ -150,7 +166,8 @@ class PageContent:
         from scrawler.extract.markdown import markdown_text  # as above
 
         body, content_type = self.document()
-        return self._found(markdown_text(body, content_type, self.page.content_type, self.page.url))
+        kind, url = self.page.content_type, self.page.url
+        return self._found(self._within(body, lambda: markdown_text(body, content_type, kind, url)))
 
     def document(self) -> tuple[bytes, str]:
         """Return what a reader sees, and its Content-Type: what a browser made of the page, else the decoded body."""
@@ -218,6 +235,7 @@ class PageReader:
             archived=answer.body,
             most_decoded=self._settings.max_decoded,
             most_ratio=self._settings.max_ratio,
+            most_seconds=self._settings.page_time,
             rendered=self._rendered(page, own) if page.flags & PageFlag.SHOWN else b"",
         )
 

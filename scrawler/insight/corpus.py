@@ -16,13 +16,14 @@ from importlib import import_module
 from itertools import islice
 from typing import Any
 
-from scrawler.errors import RecordsLostError, SettingsError
+from scrawler.errors import EndlessPageError, RecordsLostError, SettingsError
 from scrawler.extract.beginning import beginning
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.shown import shown
 from scrawler.extract.simhash import distance, fingerprint_of
 from scrawler.extract.title import collapsed
+from scrawler.insight.bounded import text_within
 from scrawler.insight.contents import PageReader
 from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import Result
@@ -94,6 +95,7 @@ class CorpusCounts:
     without_text: int = 0  # no tree can be built of them
     pdfs: int = 0  # which nobody reads here
     lost: int = 0  # their records are gone from the archive, or damaged
+    slow: int = 0  # their texts take too long
     cut: int = 0  # only their beginning was read
 
 
@@ -129,6 +131,9 @@ def corpus(
             except RecordsLostError:
                 counts.lost += 1
                 continue
+            except EndlessPageError:
+                counts.slow += 1
+                continue
             if found is None:
                 counts.without_text += 1
             elif len(found.text) < max(1, min_length):
@@ -154,13 +159,14 @@ def _read(
     """Return what a page says, or what a browser made of it; None where no text can be had. Raises RecordsLostError."""
     if not view.page.warc_file:
         return None
-    body, content_type = reader.read(view.page).document()
+    content = reader.read(view.page)
+    body, content_type = content.document()
     page, _ = to_utf8(body, content_type)
     if view.page.content_type == _PLAIN:
         return _Text("", "", page.decode("utf-8", "replace").strip())
     begun = beginning(page)
     counts.cut += len(begun) < len(page)
-    return text_of(begun)
+    return text_within(content.most_seconds, len(begun), lambda: text_of(begun))
 
 
 def text_reader(finder: Finder = Finder.RESILIPARSE) -> Callable[[bytes], _Text | None]:

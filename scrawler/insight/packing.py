@@ -18,15 +18,14 @@ from scrawler.archive.members import open_file
 from scrawler.archive.remote import Remote
 from scrawler.archive.wacz import Described, PageList, WaczWriter, merged_lines
 from scrawler.core.records.records import index_of, is_finished
-from scrawler.errors import RecordsLostError, ScrawlerError, UnreadableError
+from scrawler.errors import EndlessPageError, RecordsLostError, ScrawlerError, UnreadableError
 from scrawler.extract.beginning import beginning
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.sniff import HTML_TYPES
 from scrawler.extract.title import title_of
 from scrawler.extract.trees import tree_of
-from scrawler.extract.visible import visible_text
-from scrawler.insight.contents import PageContent, PageReader
+from scrawler.insight.contents import NoTextError, PageContent, PageReader
 from scrawler.model.results import Result
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
@@ -192,11 +191,19 @@ def _listed(
         yield page.url, page.fetched_at, page.depth, title, text
 
 
+def _text(content: PageContent) -> str:
+    """Return the text of a page; none where it has none, or that takes too long."""
+    try:
+        return content.text()
+    except (NoTextError, EndlessPageError):
+        return ""
+
+
 def _title_and_text(content: PageContent, texts: bool) -> tuple[str, str]:
     document, kind = content.document()
     body = beginning(document)
     page, _ = to_utf8(body, kind)
-    text = visible_text(body, kind, content.page.content_type) or "" if texts else ""
+    text = _text(content) if texts else ""
     if is_hazardous(page):
         return "", text
     return title_of(tree_of(page)), text

@@ -187,6 +187,9 @@ def _sqlite_engine(target: URL, create: bool, patience: float, cache: int) -> En
         for pragma in (
             f"busy_timeout = {int(patience * 1000)}",
             *journal,
+            # A file may come from somebody else: what its schema calls is not trusted, and its cells are checked.
+            "trusted_schema = OFF",
+            "cell_size_check = ON",
             "synchronous = NORMAL",  # with a WAL a killed process loses nothing
             "case_sensitive_like = ON",  # LIKE is as on MySQL with a binary collation
             f"cache_size = -{cache}",  # at most, taken as needed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,8 @@ from scrawler.cli.verify import verify
 from scrawler.cli.wacz import wacz
 from scrawler.cli.why import why_command
 from scrawler.errors import RecordsLostError, SettingsError
+from scrawler.store.earlier import close_earlier, open_earlier
+from scrawler.store.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page
 from tests.integration.fetch.servers import RawServer
@@ -105,6 +108,41 @@ def test_an_earlier_crawl_that_the_database_alone_names_is_not_asked(
     finally:
         with closing(sqlite3.connect(stranger.crawl.folder / "crawl.db")) as connection, connection:
             connection.execute("UPDATE page SET url_hash = ? WHERE id = ?", (hashed, lost))
+
+
+def test_what_a_stranger_refers_to_is_not_opened_by_a_run_that_names_the_stranger(
+    stranger: Stranger, tmp_path: Path
+) -> None:
+    stranger.says(dedup_from=f"mysql://me@127.0.0.1:{stranger.server.port}/x")
+    with closing(open_database(f"sqlite:///{tmp_path / 'own.db'}")) as own:
+        found = open_earlier(str(stranger.crawl.folder / "crawl.db"), own)
+        assert len(found) == 1
+        close_earlier(found)
+    assert stranger.server.connections == 0
+
+
+def test_a_length_that_a_row_claims_is_no_bound_for_unpacking(stranger: Stranger) -> None:
+    bomb = _packed_zeros(200 << 20)
+    (stranger.moved / "bomb.warc.gz").write_bytes(bomb)
+    with closing(sqlite3.connect(stranger.crawl.folder / "crawl.db")) as connection, connection:
+        query = "SELECT id, warc_file, warc_offset, warc_length, length FROM page WHERE url = ?"
+        (row,) = connection.execute(query, (stranger.home,)).fetchall()
+        change = "UPDATE page SET warc_file = ?, warc_offset = ?, warc_length = ?, length = ? WHERE id = ?"
+        connection.execute(change, ("bomb.warc.gz", 0, len(bomb), 10**12, row[0]))
+    try:
+        told = stranger.run(cat, stranger.home, here=True).exception
+        assert isinstance(told, RecordsLostError)
+        assert "more than a page may have" in str(told)
+        assert "max_body in scrawler.toml says how large a page may be" in str(told)
+    finally:
+        with closing(sqlite3.connect(stranger.crawl.folder / "crawl.db")) as connection, connection:
+            connection.execute(change, (*row[1:], row[0]))
+
+
+def _packed_zeros(size: int) -> bytes:
+    pack = zlib.compressobj(1, wbits=31)
+    zeros = bytes(1 << 20)
+    return b"".join(pack.compress(zeros) for _ in range(size >> 20)) + pack.flush()
 
 
 def _is_revisit(stranger: Stranger, url: str) -> bool:
