@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from enum import Enum
+from math import inf
 from pathlib import Path
+from threading import Lock
+from time import monotonic
 
 from scrawler.archive.members import open_file
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
@@ -21,10 +24,14 @@ from scrawler.core.records.records import place_of, prefix_of
 from scrawler.errors import StoreError
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
+from scrawler.model.visits import KnownVisit
 from scrawler.settings import Settings, largest_body
 from scrawler.store.earlier import EarlierCrawl, EarlierPage
 from scrawler.tuples.classes import NamedTuple
 
+_AHEAD = 1_000  # pages that are looked up together
+_MOST_FORESEEN = 10_000  # pages that were looked up, and not asked for
+_AWAY = 60.0  # seconds after which a database is asked again that could not be
 _HEADS = 1 << 20  # bytes that the heads of a record may take beside its body
 
 
@@ -57,9 +64,38 @@ class CrawlArchives:
         self._crawls = crawls
         self._pages_dir = settings.pages_dir
         self._most = largest_body(settings)
-        self.away = False  # a database could not be asked
+        self._away_until = -inf  # no database is asked before: one could not be
+        self._foreseen: dict[str, list[EarlierPage]] = {}  # by URL: what the first of the crawls has of it
         self._folders: dict[int, dict[str, Path]] = {}
         self._say = say
+        self._asking = Lock()
+
+    @property
+    def away(self) -> bool:
+        """Whether a database could not be asked a while ago: to wait for it with each page would hold the crawl up."""
+        return monotonic() < self._away_until
+
+    def expect(self, url: str, others: Mapping[str, KnownVisit]) -> None:
+        """Look a URL up in the first of the crawls, with others that will be asked for soon, unless it was foreseen.
+
+        One query for many pages costs little more than one for a page.
+        """
+        if url in self._foreseen or self.away:
+            return
+        soon = [one.payload_url for one in list(others.values()) if one.payload_url]
+        soon = [one for one in soon if one not in self._foreseen][:_AHEAD]
+        with self._asking:
+            if len(self._foreseen) > _MOST_FORESEEN:
+                self._foreseen.clear()
+            with self._noting_away():
+                self._foreseen.update(self._crawls[0].originals_of({url, *soon}))
+
+    @contextmanager
+    def _noting_away(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError:
+            self._away_until = monotonic() + _AWAY
 
     def path(self, crawl: int, warc_file: str) -> Path:
         """Return where a file of a crawl is: in the folder of this one, else where its machine wrote it."""
@@ -164,15 +200,16 @@ class CrawlArchives:
     def _originals(self, url: str, digest: bytes, first: int = 0) -> Iterator[tuple[int, EarlierPage]]:
         """Yield the pages whose own records hold a payload, with the numbers of their crawls, from one crawl on."""
         for crawl in range(first, len(self._crawls)):
+            foreseen = self._foreseen.pop(url, None) if crawl == 0 else None
+            if foreseen is not None:
+                yield from ((crawl, page) for page in foreseen if page.digest == digest)
+                continue
             if self.away:
                 return
-            try:
+            found: list[EarlierPage] = []
+            with self._noting_away():
                 found = self._crawls[crawl].originals(url, digest)
-            except StoreError:
-                self.away = True  # to wait for it again with each page would hold the crawl up
-                return
-            for page in found:
-                yield crawl, page
+            yield from ((crawl, page) for page in found)
 
     def _stored(self, reader: RecordReader, crawl: int, page: EarlierVisit | EarlierPage) -> StoredAnswer:
         largest = self._most + _HEADS  # the database may claim any length

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -87,6 +87,24 @@ class EarlierCrawl:
         """Return the visits to a URL whose records hold a payload themselves, the newest first. Raises StoreError."""
         rows = self.database.rows(_ORIGINALS, {"of_url": url_hash(url), "of_payload": digest})
         return [EarlierPage._make(row)._replace(digest=digest) for row in rows]
+
+    def originals_of(self, urls: Collection[str]) -> dict[str, list[EarlierPage]]:
+        """Return for each of these URLs the visits whose records hold a payload themselves, the newest first.
+
+        Nothing where these are too many. Raises StoreError.
+        """
+        hashes = sorted({url_hash(url) for url in urls})
+        query = select(*(page.c[name] for name in EarlierPage._fields)).where(page.c.url_hash.in_(hashes))
+        query = query.where(page.c.revisit == 0, page.c.warc_file != "").order_by(page.c.id.desc())
+        rows = self.database.plain_rows(query.limit(MOST_READ * len(hashes)))
+        if len(rows) >= MOST_READ * len(hashes):
+            return {}
+        found: dict[str, list[EarlierPage]] = {url: [] for url in urls}
+        for row in rows:
+            one = EarlierPage._make(row)
+            if one.url in found:
+                found[one.url].append(one._replace(digest=bytes(one.digest)))
+        return found
 
     def folders(self, host: str) -> dict[str, Path]:
         """Return in which folders of a host its machines wrote, by what the names of their files begin with."""

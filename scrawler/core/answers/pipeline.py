@@ -98,6 +98,7 @@ class PagePipeline:
             exchange.payload_digest = known.digest
             exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
         elif known is not None and is_whole and known.digest == exchange.payload_digest:
+            self._copies.expect(known.payload_url, site.visited or {})
             if self._copies.holds(known.payload_url, known.digest, response.body):
                 self._refer_to(site, exchange, known)
         elif payload is not None and payload.earlier is not None:
@@ -110,8 +111,9 @@ class PagePipeline:
             site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
 
-    def is_lost(self, known: KnownVisit) -> bool:
+    def is_lost(self, site: SiteContext, known: KnownVisit) -> bool:
         """Tell whether what the last visit to a URL has brought cannot be read any more, where it should be."""
+        self._copies.expect(known.payload_url, site.visited or {})
         return self._copies.is_gone(known.payload_url, known.digest)
 
     def _said_before(self, exchange: Exchange) -> RevisitOf | None:

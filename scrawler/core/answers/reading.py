@@ -241,7 +241,9 @@ class AnswerReader:
     def _has_lost(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page is as it was, and what it was is lost: it is asked for as a whole then."""
         known = flight.known
-        return known is not None and response.result is Result.NOT_MODIFIED and self._pipeline.is_lost(known)
+        return (
+            known is not None and response.result is Result.NOT_MODIFIED and self._pipeline.is_lost(flight.site, known)
+        )
 
 
 def _read_marks(

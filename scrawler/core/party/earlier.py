@@ -5,6 +5,7 @@ What is known of a page is enough to ask whether it is still as it was then, and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Lock
 from typing import Protocol
 
@@ -116,6 +117,9 @@ class EarlierVisits:
 class Copies(Protocol):
     """Reads the records to which revisit records would refer: files, and a database. Nobody has the turn meanwhile."""
 
+    def expect(self, url: str, others: Mapping[str, KnownVisit]) -> None:
+        """Be told of which URL's record is asked next, and which pages are visited soon."""
+
     def holds(self, url: str, digest: bytes, body: bytes) -> bool:
         """Tell whether a record of a URL holds this very payload: it was read just now."""
 
@@ -128,6 +132,9 @@ class Copies(Protocol):
 
 class NoCopies:
     """Nothing is known of older copies: each payload is archived."""
+
+    def expect(self, url: str, others: Mapping[str, KnownVisit]) -> None:
+        """Do nothing about it."""
 
     def holds(self, url: str, digest: bytes, body: bytes) -> bool:
         """Say that none was read."""
