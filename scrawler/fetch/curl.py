@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import inf
 from time import monotonic, time
 from typing import Final
 
@@ -22,6 +23,7 @@ from scrawler.fetch.unasked import KeptConnections, Server
 from scrawler.model.results import Result
 
 _MOST_IDLE: Final = 32  # handles that are kept for the next requests, at 6 KB each; a new one costs 10 us
+_KEPT_IDLE = 120.0  # seconds after which libcurl uses no connection any more that is still open, and a little more
 _SPARE: Final = 4  # connections by which libcurl may keep more than it need; it is told when that changes by so many
 
 _EVENTS: Final = {  # whatever else libcurl says means that it is done with a socket
@@ -66,11 +68,9 @@ class CurlDownloader:
         self._timers: list[int] = []  # what libcurl has said since: in how many milliseconds to call it, -1 for never
         self._timer_at: float | None = None
         self._poller = Poller()
-        self._multi = pycurl.CurlMulti()
         self._most_kept = 0
-        self._keep_idle()
-        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
-        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._timers.append)  # it says so several times for each page
+        self._idle_from: float | None = inf  # since when nothing is in flight; None: since now, inf: no connection
+        self._multi = self._new_multi()
 
     def start(self, request: Request) -> None:
         """Take a request and send it as far as can be done without waiting."""
@@ -93,6 +93,7 @@ class CurlDownloader:
             )
             return
         self._active[transfer.handle] = transfer
+        self._idle_from = None
         self._keep_idle()
         self._kept.asked(transfer.asked)
         self._multi.add_handle(transfer.handle)
@@ -119,6 +120,8 @@ class CurlDownloader:
             seconds = min(seconds, max(0.0, self._timer_at - monotonic()))
         if self._waits:
             seconds = min(seconds, ROOM_LOOK)
+        if not self._active:
+            seconds = min(seconds, self._rest_of_idleness())
         self._ready = self._poller.wait(seconds)
 
     def ready(self) -> bool:
@@ -187,6 +190,29 @@ class CurlDownloader:
         self._room.leave(self._wakes)
         self._multi.close()
         self._poller.close()
+
+    def _rest_of_idleness(self) -> float:
+        """Close the connections of a thread that had nothing in flight for long; return when that is to be asked again.
+
+        libcurl uses none of them any more, and looks for such only when it opens others: a thread that waits for the
+        next round would keep one to each of its hosts.
+        """
+        if self._idle_from is None:
+            self._idle_from = monotonic()
+        rest = self._idle_from + _KEPT_IDLE - monotonic()
+        if rest > 0:
+            return rest
+        self._idle_from = inf
+        self._multi.close()
+        self._multi = self._new_multi()
+        self._most_kept = 0
+        return 0.0
+
+    def _new_multi(self) -> pycurl.CurlMulti:
+        multi = pycurl.CurlMulti()
+        multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        multi.setopt(pycurl.M_TIMERFUNCTION, self._timers.append)  # it says so several times for each page
+        return multi
 
     def _keep_idle(self) -> None:
         """Let libcurl keep `limits.connections` idle ones beside all that are in use, which it counts as well.

@@ -47,6 +47,31 @@ def test_wake_ends_the_next_wait_once(make):
     assert time.monotonic() - began >= 0.15
 
 
+def test_a_thread_that_has_nothing_in_flight_for_long_closes_its_connections(serve, make_curl, monkeypatch):
+    ended = threading.Event()
+
+    def keeps_open(visit: Visit) -> None:
+        while visit.request():
+            visit.send(answer(b"here"))
+        ended.set()
+
+    downloader, server = make_curl(), serve(keeps_open)
+    drive(downloader, Request(server.url("/a"), "127.0.0.1"))
+    drive(downloader, Request(server.url("/b"), "127.0.0.1"))
+    assert not ended.is_set()
+    assert server.connections == 1
+    monkeypatch.setattr("scrawler.fetch.curl._KEPT_IDLE", 0.01)
+    began = time.monotonic()
+    downloader.wait(FAR)  # it ends when it is time to look, and the next one closes them
+    assert time.monotonic() - began < EARLY
+    downloader.wait(FAR)
+    assert downloader.completed() == []
+    assert ended.wait(HANGS)
+    assert drive(downloader, Request(server.url("/c"), "127.0.0.1"))[0].body == b"here"
+    assert server.connections == 2
+    downloader.wait(0)
+
+
 def test_wake_ends_a_wait_for_an_answer(serve, make_curl):
     downloader = make_curl(timeout=2 * FAR)
     server = serve(hanging)
