@@ -10,6 +10,7 @@ from scrawler.cli.control import SOON, crawl_control, starting_text
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import FILLED, is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows
+from scrawler.errors import escaped
 from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.settings import Settings
 from scrawler.store.machines import Machines
@@ -50,7 +51,7 @@ def machines(context: click.Context, settings: Settings, with_gone: bool, writte
     if shown:
         print_rows(map(_line, shown), _FOR_PEOPLE, None)
     if starting := starting_text(start, there):
-        click.echo(starting)
+        click.echo(escaped(starting))
     elif not shown:
         click.echo(f"no machine runs; {len(there):,} ended, see --all" if there else "no machine runs")
 

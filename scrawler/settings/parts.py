@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
@@ -16,7 +17,7 @@ from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Boundary
 from scrawler.plugins import PartKind
 from scrawler.settings.crawl import CrawlSettings
-from scrawler.settings.kinds import ByHost, PartNames, read_header
+from scrawler.settings.kinds import ByHost, Live, PartNames, read_header
 from scrawler.settings.sites import SiteTableError, is_of_many, named_tables, read_pattern
 from scrawler.tuples.classes import NamedTuple
 
@@ -249,13 +250,27 @@ def of_tables(settings: Settings, names: Iterable[str], way: Way = ANY_WAY) -> S
 def with_live(settings: Settings, ordered: Mapping[str, Any]) -> Settings:
     """Return settings with those that were set while machines run, which hold over those that they had.
 
-    What is set for a host goes into the table of that host: it says nothing of others.
+    What is set for a host goes into the table of that host: it says nothing of others. They stand in the database,
+    which somebody else may have written: what cannot be set so, or is no value that the setting may have, says nothing.
     """
-    values = dict(ordered)
+    values = _live(ordered)
     tables = {name: dict(table) for name, table in settings.sites.items()}
-    for name, table in values.pop(SITES, {}).items():
-        tables[name] = tables.get(name, {}) | table
+    of_hosts = ordered.get(SITES, {})
+    for name, table in of_hosts.items() if isinstance(of_hosts, Mapping) else ():
+        if isinstance(table, Mapping):
+            own = {key: value for key, value in _live(table).items() if is_by_host(key)}
+            tables[name] = tables.get(name, {}) | own
     return settings.model_copy(update={**values, SITES: tables})
+
+
+def _live(ordered: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of live settings, as far as they are some."""
+    found = {}
+    for key, value in ordered.items():
+        if key in SETTING_NAMES and Live() in Settings.model_fields[key].metadata:
+            with suppress(ValidationError):
+                found[key] = getattr(Settings.model_validate({key: value}), key)
+    return found
 
 
 PART_KINDS = {

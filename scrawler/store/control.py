@@ -15,7 +15,7 @@ from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.model.terms import Millis
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
-from scrawler.store.faults import read_json
+from scrawler.store.faults import read_object
 from scrawler.store.overview import LIVING, is_silent
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, machine
@@ -194,8 +194,7 @@ def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _settings_of(row: AnyRow | None) -> dict[str, Any]:
-    found: dict[str, Any] = read_json(row.settings) if row and row.settings else {}
-    return found
+    return read_object(row.settings) if row and row.settings else {}
 
 
 def _unknown(names: Collection[str], rows: Sequence[AnyRow]) -> StoreError:

@@ -29,6 +29,8 @@ CHANGES = {
     "settings that are no JSON": "UPDATE run SET settings = 'x'",
     "settings of another kind": "UPDATE run SET settings = '[]'",
     "settings nested without an end": f"UPDATE run SET settings = '{DEEP}'",
+    "orders of another kind": "UPDATE crawl SET settings = '[1]'",
+    "orders that are none": """UPDATE crawl SET settings = '{"threads": "many", "sites": 3, "db": "x"}'""",
     "times after all": f"UPDATE page SET fetched_at = {LAST}",
     "times before all": f"UPDATE page SET fetched_at = -{LAST}",
     "times of machines": f"UPDATE machine SET started_at = {LAST}, heartbeat_at = {LAST}",
