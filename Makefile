@@ -93,7 +93,7 @@ collected: $(VENV)/.developed
 pythons:  ## Try the demo and the unit tests on Python 3.11 to 3.14, as far as they can be had; PYTHONS=3.14 one alone
 	@$(PYTHON) tests/pythons.py $(PYTHONS)
 
-torture: $(VENV)/.developed  ## Kill, freeze and restart machines, supervisors and databases for long; SEED=N repeats
+torture: $(VENV)/.developed  ## Kill, freeze, cut off and restart machines, agents, supervisors and databases for long; SEED=N repeats
 	@$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) $(TORTURE_ARGS)
 
 fuzz: $(VENV)/.developed  ## Crawl thousands of answers damaged at random; SEED=N repeats them

@@ -17,6 +17,7 @@ from scrawler.synthweb.spec import WebSpec
 from tests import mariadb, postgresql
 from tests.mariadb import MariaDb, running_mariadb
 from tests.postgresql import Postgresql, running_postgresql
+from tests.torture.agents import AgentsOrdeal
 from tests.torture.crawl import Pace
 from tests.torture.faults import Fault, FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
@@ -24,6 +25,7 @@ from tests.torture.ordeal import Ordeal
 Server: TypeAlias = MariaDb | Postgresql
 
 _ENGINES = ("sqlite", "mariadb", "postgresql")
+_FAULTS_OF_AGENTS = 8
 _BLOCKS = 4  # of faults: each four killed machines, a frozen one and a killed database, in any order, and a killed run
 
 
@@ -40,6 +42,8 @@ def main() -> int:
             for server in servers:
                 if not _round(number, server):
                     return 1
+            if not _agents(number):
+                return 1
     for engine in chosen.db:
         if lacking := _missing(engine):
             print(f"not tortured on {engine}: {lacking} not installed", file=sys.stderr)
@@ -72,6 +76,19 @@ def _round(number: int, server: Server | None) -> bool:
     shutil.rmtree(folder)
     if server:
         server.drop(f"crawl_{number}")
+    return True
+
+
+def _agents(number: int) -> bool:
+    """Run one crawl of agents, which have no database in common; its folder is kept if anything was lost."""
+    folder = Path(tempfile.mkdtemp(prefix="scrawler-torture-"))
+    print(f"SEED={number}, agents", file=sys.stderr)
+    try:
+        AgentsOrdeal(number, faults=_FAULTS_OF_AGENTS, sites=120).run(folder)
+    except AssertionError as error:
+        print(f"SEED={number} FAILED, all is kept in {folder}\n{error}", file=sys.stderr)
+        return False
+    shutil.rmtree(folder)
     return True
 
 

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -24,7 +24,7 @@ from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.inboxes import exchanged
-from scrawler.synthweb.process import LoggedRequest, SynthServer
+from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party, reachable
 from scrawler.synthweb.web import SyntheticWeb
@@ -34,6 +34,7 @@ from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.fetch.servers import RawServer, Visit, path_of
 from tests.limits import HANGS
 from tests.proxy import Proxy
+from tests.torture.agents import in_flight_together
 from tests.torture.crawl import wait_for
 from tests.torture.messy import MessyNetwork
 
@@ -68,16 +69,6 @@ def sums(agents: Agents) -> tuple[int, int, int]:
         with closing(open_database(crawl.url)) as database:
             found.append(exchanged(database))
     return sum(one.sent for one in found), sum(one.received for one in found), sum(one.waiting for one in found)
-
-
-def in_flight_together(log: list[LoggedRequest]) -> list[str]:
-    """The pages that were asked for while another one of their host was on its way."""
-    by_host: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
-    for line in sorted(log):
-        if not line.url.endswith("/robots.txt"):
-            by_host[line.url.split("/")[2]].append(line)
-    pairs = itertools.chain.from_iterable(map(itertools.pairwise, by_host.values()))
-    return [after.url for before, after in pairs if after.came < before.at - 0.001]
 
 
 def test_three_agents_fetch_all_that_the_seeds_lead_to_once_and_heed_no_stranger(agents: Agents) -> None:
