@@ -16,12 +16,16 @@ def test_a_few_of_each_reason_are_kept_each_once() -> None:
             sample.add("length", f"http://h/{number}", "why")
     sample.page = "http://h/"
     sample.add_all("depth", ["http://h/a", "http://h/b", "http://h/a"], "too deep")
+    assert not sample.wants("depth")
+    sample.page = "http://h/2"
+    sample.add_all("depth", ["http://h/a", "http://h/b"], "too deep")
+    sample.page = "http://h/3"
     sample.add("covered", "http://h/c", "a seed", page="")
     rows = sample.take()
     assert [row.url for row in rows if row.reason == "length"] == [f"http://h/{number}" for number in range(SAMPLE)]
     assert [row.url for row in rows if row.reason == "depth"] == ["http://h/a", "http://h/b"]
     assert rows[-1] == (7, url_hash("http://h/c"), "covered", "http://h/c", "a seed")
-    assert rows[-2] == (7, url_hash("http://h/b"), "depth", "http://h/b", "too deep; linked from http://h/")
+    assert rows[-2] == (7, url_hash("http://h/b"), "depth", "http://h/b", "too deep; linked from http://h/2")
     assert not sample.wants("length")
     assert sample.wants("depth")
 
