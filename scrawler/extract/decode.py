@@ -21,6 +21,7 @@ _INFLATE_ERROR = cast("type[Exception]", IsalError)  # its type stubs take the c
 _MAX_LAYERS = 3
 _RATIO_FLOOR = 4 << 20  # so many bytes are decoded whatever the ratio: small pages can be very repetitive
 _MAX_MEMBERS = 100_000  # members of a gzip body, which take 0.2 s; some servers make one of each piece they write
+_MAX_FRAMES = 100_000  # those of a body in zstd, which take as long
 _MEMBER_SLICE = 4_096  # bytes of input with which each member but the first one begins
 _GZIP, _ZLIB, _RAW = 31, 15, -15  # window bits, by which zlib is told the format
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -129,21 +130,22 @@ def _unzstd(body: bytes, limit: int) -> Decoded:
     context = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     frame = context.decompressobj()
     parts: list[bytes] = []
-    room = limit + 1
+    room, frames = limit + 1, 1
     for position in range(0, len(body), _ZSTD_SLICE):
         part = body[position : position + _ZSTD_SLICE]
         try:
             while part:
                 if frame.eof:
+                    frames += 1
                     frame = context.decompressobj()
                 parts.append(frame.decompress(part))
                 room -= len(parts[-1])
                 part = frame.unused_data
         except zstandard.ZstdError:
             return _cut(b"".join(parts), limit, complete=False)
-        if room <= 0:
+        if room <= 0 or frames > _MAX_FRAMES:
             break
-    return _cut(b"".join(parts), limit, frame.eof)
+    return _cut(b"".join(parts), limit, frame.eof and frames <= _MAX_FRAMES)
 
 
 def _cut(decoded: bytes, limit: int, complete: bool) -> Decoded:

@@ -143,6 +143,10 @@ def test_a_body_of_many_members(size: int) -> None:
 def test_more_members_than_any_server_makes() -> None:
     body, note = decode_body(gzip.compress(b"x") * 120_000, "gzip", LIMIT)
     assert (set(body), note) == ({ord("x")}, "decode-error")
+    frame = zstandard.ZstdCompressor().compress(b"x")
+    body, note = decode_body(frame * 120_000, "zstd", LIMIT)
+    assert (set(body), note) == ({ord("x")}, "decode-error")
+    assert decode_body(frame * 90_000, "zstd", LIMIT) == Decoded(b"x" * 90_000)
 
 
 _BOMBS = """
