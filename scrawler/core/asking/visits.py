@@ -23,7 +23,7 @@ from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import shuts_door
 from scrawler.core.party.entries import EntryRole
-from scrawler.core.party.flights import Flight, PageFlight, ProbeFlight, RobotsFlight, flight_of
+from scrawler.core.party.flights import AliasFlight, Flight, PageFlight, ProbeFlight, RobotsFlight, flight_of
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
@@ -33,7 +33,9 @@ from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.model.lanes import PUSHED
 from scrawler.model.scope import Scope
 from scrawler.model.visits import conditions
+from scrawler.urls.scope import host_port
 
+_ELSEWHERE: Final = (RobotsFlight, AliasFlight)  # what may be asked of a host that is another site's
 _REFUSALS_AT_ONCE: Final = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
 _SITEMAP_ENDS: Final = (".xml", ".xml.gz", ".txt", ".txt.gz")
@@ -162,8 +164,8 @@ class Visits:
         if delay > 0:
             delay = max(delay, slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
         due = self._pause(site, asked, delay, now)
-        if isinstance(flight, RobotsFlight):
-            self._origins.errands.over(site, request.url, asked.host, due, now)
+        if isinstance(flight, _ELSEWHERE):
+            self._origins.errands.over(site, request.url, host_port(request.url)[0], due, now)
         return due
 
     @staticmethod
@@ -275,7 +277,8 @@ class Visits:
                 self._origins.errands.leave(site, request.url)
                 self._origins.robots_answer(flight, copy)
                 return now
-            at = self._origins.errands.wait_for(site, request.url, flight.asked.host, now)
+        if isinstance(flight, _ELSEWHERE):
+            at = self._origins.errands.wait_for(site, request.url, host_port(request.url)[0], now)
             if at:
                 site.held_since = site.held_since or now
                 return at
@@ -332,8 +335,8 @@ class Visits:
         site.asked_at = now
         site.connected = True
         self._budget.began(site, request.address)
-        if isinstance(request.tag, RobotsFlight):
-            self._origins.errands.began(site, request.url, request.tag.asked.host, now)
+        if isinstance(request.tag, _ELSEWHERE):
+            self._origins.errands.began(site, request.url, host_port(request.url)[0], now)
         rules = site.own_rules or self._rules
         if rules.most_in_flight > 1:  # the next one may start before this one is over, not before the pause is
             flight = flight_of(request)

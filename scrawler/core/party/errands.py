@@ -7,6 +7,7 @@ a call that may not come: whoever waits looks again by itself after a while.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -76,10 +77,23 @@ class Errands:
             site.due[host] = max(site.due_at(host), known.due, known.out_until)
 
     def forget(self, site: SiteContext) -> None:
-        """Forget a site that is let go of."""
-        for name in [authority(origin + "/") for origin in site.origins]:
-            if self._owners.get(name) is site:
-                del self._owners[name]
+        """Forget a site that is let go of, but for the clocks of its hosts."""
+        now = time.monotonic()
+        for origin in site.origins.values():
+            name, due = authority(origin.origin + "/"), site.due_at(origin.host)
+            if self._owners.get(name) is not site:
+                continue
+            del self._owners[name]
+            if due > now or name in self._hosts:
+                known = self._host(name, now)
+                known.due = max(known.due, min(due, now + _OUT))
+
+    def _host(self, name: str, now: float) -> _Host:
+        known = self._hosts.get(name)
+        if known is None:
+            known = self._hosts[name] = _Host()
+            self._forget_hosts(now)
+        return known
 
     def owner(self, url: str) -> SiteContext | None:
         """Return the site here that asks the host of a URL for pages."""
@@ -109,10 +123,7 @@ class Errands:
         owner = self._owners.get(name)
         if owner is site:
             return 0.0
-        known = self._hosts.get(name)
-        if known is None:
-            known = self._hosts[name] = _Host()
-            self._forget_hosts(now)
+        known = self._host(name, now)
         known.line[site] = None
         first = self._first(known)
         if first is not site:
@@ -186,10 +197,7 @@ class Errands:
         owner = self._owners.get(name)
         if owner is None or owner is site:
             return 0.0
-        known = self._hosts.get(name)
-        if known is None:
-            known = self._hosts[name] = _Host()
-            self._forget_hosts(now)
+        known = self._host(name, now)
         if now < known.out_until:
             return now + _SOON
         at = _turn_before(owner, known, host, now)

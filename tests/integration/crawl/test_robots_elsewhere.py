@@ -121,3 +121,24 @@ def test_what_cannot_be_had_there_ends_for_all(crawl: Crawl, says: bytes) -> Non
     assert min(web.gaps(), default=DELAY) >= DELAY - MARGIN
     assert {seed.state for seed in crawl.seeds()} == {SeedState.DONE}
     assert not [row for row in crawl.pages() if row.result == Result.FETCHED and "/secret/" in row.url]
+
+
+class Literals(Web):
+    """Hosts at one address, whose pages link to that address itself, which is a site of its own."""
+
+    def answer(self, host: str, path: str) -> bytes:
+        if path.endswith("robots.txt"):
+            return NOT_FOUND
+        if host == OWN:
+            return super().answer(host, path)
+        return page(f"home of {host}", links=(f"http://{OWN}:{self.port}/of-{host}",))
+
+
+def test_a_look_at_an_address_waits_for_the_clock_of_the_site_that_it_is(crawl: Crawl) -> None:
+    names = [f"n{number}.example" for number in range(6)]
+    web = Literals(lambda host: "")
+    _crawl(crawl, web, [OWN, *names], resolve=[f"{name}={OWN}" for name in names])
+    looks = len(web.asked) - len({path for _, _, path in web.asked})
+    assert looks >= 3, "each name asks whether it is the same site"
+    assert min(web.gaps()) >= DELAY - MARGIN
+    crawl.check()
