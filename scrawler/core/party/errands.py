@@ -269,7 +269,9 @@ def _turn_before(owner: SiteContext, known: _Host, host: str, now: float) -> flo
         known.slot = 0.0
         return now + _SOON
     if known.slot and now >= known.slot:
-        return 0.0
+        if owner.asked_at < known.slot:
+            return 0.0
+        known.slot = 0.0  # its own site was quicker
     due = owner.due_at(host)
     if owner.asked_at <= known.asked_at:  # its own site has asked nothing since
         return 0.0 if now >= due + _FIRST else due + _FIRST

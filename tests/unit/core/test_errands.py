@@ -127,6 +127,16 @@ def test_a_site_of_the_crawl_and_others_ask_its_host_by_turns(bench: Bench) -> N
     assert bench.wait(second, 8.0, OTHER) == 9.0
 
 
+def test_a_turn_that_was_missed_is_over(bench: Bench) -> None:
+    owner, first = bench.site(HOST, due=5.0), bench.site()
+    owner.asked_at = 4.0
+    assert bench.wait(first, 4.5) == 5.0
+    owner.asked_at = 5.2
+    owner.due[HOST] = 7.0
+    assert bench.wait(first, 5.5) == 7.0
+    assert bench.wait(first, 7.0) == 0.0
+
+
 def test_what_pages_need_waits_for_the_site_whose_host_is_asked(bench: Bench) -> None:
     owner, page = bench.site(HOST, due=5.0), bench.site()
     owner.pause = 2.0
