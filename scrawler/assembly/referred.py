@@ -33,7 +33,7 @@ def lost_references(
     if not given:
         return
     unnamed = next((one for one in given if not may_open(one, database, settings.dedup_from)), None)
-    if unnamed is not None:  # what it has is not to be taken for lost
+    if unnamed is not None and Pages(database).of_earlier():  # what it has is not to be taken for lost
         raise SettingsError(earlier_unnamed(unnamed))
     waiting = Waiting(give_up_after=settings.database_patience)
     earlier = open_referred(given, database, waiting, settings.dedup_from)
