@@ -31,7 +31,10 @@ TABLES = {
     "search": "A row for each party whose search forms are asked: what is known of them.",
     "search_query": "A row for each query of a search form.",
     "jar": "A row for each party that was given cookies: its jar.",
-    "rejection": "A sample of refused links, one of each page and four a seed and reason, with the limit and the page on which each stands.",
+    "rejection": (
+        "A sample of refused links, one of each page and four a seed and reason, with the limit and the page on which each"
+        " stands."
+    ),
     "sitemap_url": "A row for each URL that a sitemap lists.",
     "published_url": "A row for each URL that a ResourceSync list of its server names.",
     "publisher": "A row for each seed whose site has change lists: since when they are complete, and how true.",
