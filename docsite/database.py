@@ -32,8 +32,8 @@ TABLES = {
     "search_query": "A row for each query of a search form.",
     "jar": "A row for each party that was given cookies: its jar.",
     "rejection": (
-        "A sample of refused links, one of each page and four a seed and reason, with the limit and the page on which each"
-        " stands."
+        "A sample of refused links, one of each page and four a seed and reason, with the limit and the page on which"
+        " each stands."
     ),
     "sitemap_url": "A row for each URL that a sitemap lists.",
     "published_url": "A row for each URL that a ResourceSync list of its server names.",
