@@ -10,7 +10,8 @@ from scrawler.store.tables import metadata
 TABLES = {
     "schema_version": "A row for each migration that was applied; the newest alone where all was made at once.",
     "crawl": "One row: the crawl, and what was ordered for all of its machines.",
-    "run": "A row for each run of a machine: its settings, and what came of it.",
+    "run": "A row for each run of a machine: its settings, and what came of it. Of the same settings only the newest"
+    " has all; earlier ones have what is read there, and `as_in_run`, the id of that run.",
     "site": "A row for each site: who owns it, and when it may be asked again.",
     "seed": "A row for each seed: its state, its end, and its counts.",
     "seed_round": "A row for each round of a seed that is over, but the one that it was in last.",
@@ -20,9 +21,11 @@ TABLES = {
     "thinned": "A row for each kind of visits whose rows are gone (`keep_visits`), with their sums.",
     "webhook": "A row for each URL to which changes are sent.",
     "lane": "A row for each list of a seed, normal or slow: how far it has come.",
-    "chunk": "Pieces of these lists: URLs in the order in which they were found, packed.",
+    "chunk": "Pieces of these lists: URLs in the order in which they were found, packed. Lists of retries and rounds go"
+    " when they are worked off.",
     "page": "A row for each visit to a URL: its final result, and its place in the archive. What only waits has none.",
-    "orphan": "A row for each record of the archive to which no page refers, as a killed machine left it.",
+    "orphan": "A row for each record of the archive to which no page refers: a killed machine left it, or its visit was"
+    " thinned.",
     "robots_record": "A row for each answer to a request for a robots.txt in the archive.",
     "loss": "A row for each WARC file of which records are gone.",
     "relation": "A row for each page that names another URL as its canonical one, or redirects to it in the end.",
@@ -56,8 +59,8 @@ TABLES = {
     "server_place": "A row for each IP address and machine that asks it: how many requests it may have in flight.",
     "machine": "A row for each machine that ever took part: what it is doing, and what it was told to do.",
     "slot_table": "Which machine owns which slot, where a partition has slots; a site's slot follows from its key.",
-    "machine_statistics": "Counts of each machine over time.",
-    "thread_statistics": "Seeds held by each thread over time.",
+    "machine_statistics": "Counts of each machine over time, [thinned](../explanation/what-grows.md) with age.",
+    "thread_statistics": "Seeds held by each thread over time, thinned as these.",
 }
 
 
