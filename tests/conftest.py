@@ -24,7 +24,7 @@ from tests.failures import (  # noqa: F401  hooks of pytest
 from tests.forks import end_forks, fork_machines
 from tests.hot import VisiblePatches, require_the_form
 from tests.limits import HEAVY, allow
-from tests.mariadb import MariaDb, running_mariadb
+from tests.mariadb import MariaDb, folder_in_memory, running_mariadb
 from tests.plain import leave_out_compiled_parts
 from tests.postgresql import Postgresql, running_postgresql
 from tests.proxy import Proxy
@@ -49,6 +49,7 @@ share_compiled()
 fork_machines()
 
 _NUMBERS = itertools.count(1)
+_ROOM = 4 << 30  # bytes; all tests together leave one in their folders
 _STORE = Path(__file__).parent / "integration" / "store"
 _ADVICE = {
     "MARIADB": "not installed (Debian: mariadb-server)",
@@ -197,6 +198,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"only in Python: {only.args[0]}")
     if item.get_closest_marker("heavy") is not None:
         allow(HEAVY)
+
+
+def pytest_configure() -> None:
+    """Let folders of tests be in memory where there is room: who waits for a disk leaves processors idle."""
+    folder = folder_in_memory(_ROOM)
+    if folder is not None and not os.statvfs(folder).f_flag & os.ST_NOEXEC:  # some tests run programs that they make
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", folder)
 
 
 def pytest_unconfigure() -> None:

@@ -49,14 +49,19 @@ def pytest_sessionfinish(exitstatus: int) -> None:
             file.write(json.dumps({"exit": int(exitstatus)}) + "\n")
 
 
-# Seconds of computing, about: of one test in a folder, and of some files as a whole.
+# Seconds, about, of one test in a folder, and of some files as a whole: most compute, and some wait.
 OF_A_TEST = {"tests/unit/": 0.05, "tests/integration/store/": 0.2, "": 0.5}
 OF_A_FILE = {
-    "tests/e2e/test_tutorials.py": 10.0,
     "tests/fuzz/test_compiled_parts.py": 10.0,
     "tests/fuzz/test_fuzz.py": 15.0,
-    "tests/integration/crawl/test_every_step.py": 60.0,
+    "tests/integration/crawl/test_bad_surroundings.py": 40.0,
+    "tests/integration/crawl/test_crawl_browser.py": 35.0,
+    "tests/integration/crawl/test_crawl_database_away.py": 60.0,
+    "tests/integration/crawl/test_crawl_distribution.py": 45.0,
+    "tests/integration/crawl/test_crawl_orders.py": 45.0,
+    "tests/integration/crawl/test_every_step.py": 35.0,
     "tests/integration/crawl/test_fault_web.py": 40.0,
+    "tests/integration/crawl/test_refusing_sites.py": 140.0,
     "tests/unit/core/test_crawl_likeness.py": 25.0,
     "tests/unit/core/test_crawl_traps.py": 25.0,
     "tests/unit/test_packaging.py": 15.0,

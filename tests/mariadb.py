@@ -30,10 +30,10 @@ def missing() -> str:
     return ", ".join(name for name in ("mariadbd", "mariadb-install-db") if shutil.which(name, path=_path()) is None)
 
 
-def _folder_in_memory() -> str | None:
+def folder_in_memory(room: int = _ROOM) -> str | None:
     """Return a folder in memory where there is one with room: making tables is ten times as fast there."""
     memory = Path("/dev/shm")
-    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM:
+    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > room:
         return str(memory)
     return None
 
@@ -41,7 +41,7 @@ def _folder_in_memory() -> str | None:
 @contextmanager
 def running_mariadb(*, on_disk: bool = False) -> Iterator[MariaDb]:
     """Run a server within a block, in a temporary folder: in memory, or on disk, as for a benchmark."""
-    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=None if on_disk else _folder_in_memory()) as folder:
+    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=None if on_disk else folder_in_memory()) as folder:
         server = MariaDb(Path(folder))
         server.start()
         try:

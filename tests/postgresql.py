@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrawler.store.engine import open_database
 from tests.limits import HANGS
-from tests.mariadb import _folder_in_memory, _free_port
+from tests.mariadb import _free_port, folder_in_memory
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -73,7 +73,7 @@ def _server_user() -> dict[str, Any]:
 @contextmanager
 def running_postgresql(*, on_disk: bool = False) -> Iterator[Postgresql]:
     """Run a server within a block, in a temporary folder: in memory, or on disk, as for a benchmark."""
-    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=None if on_disk else _folder_in_memory()) as folder:
+    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=None if on_disk else folder_in_memory()) as folder:
         server = Postgresql(Path(folder), durable=on_disk)
         server.start()
         try:
