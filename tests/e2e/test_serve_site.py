@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
+from tests.e2e.conftest import started
+from tests.forks import SCRAWLER, forks, plain_environment
 from tests.limits import HANGS
-
-SCRAWLER = (sys.executable, "-m", "scrawler")
 
 
 def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*SCRAWLER, "serve-site", *arguments], cwd=folder, capture_output=True, text=True, timeout=HANGS
-    )
+    return forks().run([SCRAWLER, "serve-site", *arguments], folder, plain_environment(), None, HANGS)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
@@ -27,8 +24,7 @@ def test_a_site_is_served_and_its_state_outlives_a_kill(tmp_path: Path, sign: si
     site = tmp_path / "site"
     site.mkdir()
     (site / "index.html").write_text("home")
-    command = [*SCRAWLER, "serve-site", "site", "--port", "0", "--scan-every", "100ms"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+    with started(tmp_path, "serve-site", "site", "--port", "0", "--scan-every", "100ms") as process:
         assert process.stdout is not None
         said = ""
         while "new or changed" not in said or "serving" not in said:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import environment
+from tests.forks import run_python
 from tests.limits import HANGS
 
 TUTORIALS = Path(__file__).parents[2] / "docs/tutorial"
@@ -73,9 +74,7 @@ def test_python_goes_as_it_is_written(tmp_path: Path, path: dict[str, str]) -> N
     assert len(programs) == 4
     for _ in _web(blocks, tmp_path, path):
         for program in programs:
-            done = subprocess.run(
-                [sys.executable, "-c", program], cwd=tmp_path, env=path, capture_output=True, text=True, timeout=HANGS
-            )
+            done = run_python("-c", program, folder=tmp_path)
             assert done.returncode == 0, done.stderr
             assert "Traceback" not in done.stderr
     assert (tmp_path / "titles.jsonl").read_text().count("\n") > 50
