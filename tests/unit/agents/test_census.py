@@ -62,7 +62,7 @@ def test_an_asking_by_another_view_is_the_first_one() -> None:
 
 def test_claims_wait_for_agreement_but_not_for_ever() -> None:
     now = [0.0]
-    standing = Standing(10.0, 1.0, lambda: now[0])
+    standing = Standing(10.0, 1.0, clock=lambda: now[0])
     assert not standing.may_claim()
     assert standing.agree(True)
     assert not standing.agree(True)
