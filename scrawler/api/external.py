@@ -9,14 +9,17 @@ Only pages in which places are looked for are downloaded.
 
 from __future__ import annotations
 
+import socket
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+
+from pydantic import ValidationError
 
 from scrawler.api.crawl import Crawl
 from scrawler.api.opened import OpenedCrawl
@@ -28,8 +31,9 @@ from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import url_hash
 from scrawler.seeds.formats import Entry
-from scrawler.settings import with_secrets
+from scrawler.settings import Settings, with_doors, with_secrets
 from scrawler.store.candidates import Candidates
+from scrawler.store.machines import Machines
 from scrawler.store.page_lists import PageFilter, PageLists
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
@@ -158,7 +162,7 @@ def _asking(crawl: OpenedCrawl, place: Path, accept: tuple[str, ...]) -> Crawl:
     """Make the crawl that asks; what is not of these types is not downloaded."""
     place.mkdir()
     # Of the last run, secrets are written down nowhere, its proxy among them: those hold that are given now.
-    settings = with_secrets(crawl.last_settings(), crawl.settings)
+    settings = with_secrets(_last_settings(crawl), crawl.settings)
     changes: dict[str, Any] = {
         "pages_dir": place / "pages",
         "output_dir": place,
@@ -166,6 +170,17 @@ def _asking(crawl: OpenedCrawl, place: Path, accept: tuple[str, ...]) -> Crawl:
         "max_retry_after": min(settings.max_retry_after, _MOST_PAUSE),
     }
     return Crawl(place / "scrawler.db", settings=settings, **_HEADS_ALONE, **changes, name="external")
+
+
+def _last_settings(crawl: OpenedCrawl) -> Settings:
+    """Return the settings of the last run; where it was run from this host and folder, its doors are open as well."""
+    settings, here = crawl.last_settings(), crawl.settings.pages_dir.absolute()
+    host, machines = socket.gethostname(), Machines(crawl.database)
+    if not any(one.host == host for one in machines.machines()) or here not in machines.folders(host).values():
+        return settings
+    with suppress(ValidationError):
+        return with_doors(settings, Traces(crawl.database).last_settings() or {}, crawl.settings)
+    return settings
 
 
 def _look_for_places(asking: Crawl, pages: Iterable[str], wanted: Wanted, checked: Checked) -> None:

@@ -31,7 +31,7 @@ from scrawler.settings.parts import (
 )
 from scrawler.settings.secrets import is_secret, private_values, public_values, with_secrets
 from scrawler.settings.sites import Tables, read_pattern, tables_for
-from scrawler.settings.stored import copies_unnamed, earlier_unnamed, from_database, is_local, largest_body
+from scrawler.settings.stored import copies_unnamed, earlier_unnamed, from_database, is_local, largest_body, with_doors
 from scrawler.settings.words import (
     allowed_values,
     crawl_title,
@@ -93,6 +93,7 @@ __all__ = [
     "setting_range",
     "setting_text",
     "tables_for",
+    "with_doors",
     "with_live",
     "with_secrets",
     "withheld",

@@ -15,6 +15,7 @@ from scrawler.settings.kinds import MIB, checked_folder
 from scrawler.settings.parts import PART_KINDS, SETTING_NAMES, SITES, Settings
 from scrawler.settings.secrets import is_secret
 
+_DOORS = ("insecure", "allow_private", "allow_addresses", "resolve")
 # Settings that hold as the user gives them now, whatever the database has.
 _OWN = frozenset(
     (
@@ -22,7 +23,8 @@ _OWN = frozenset(
         *("agents", "agent", "exchange_secret_file"),
         *("feed", "webhook_secret_file", "webhook_private"),
         *("netrc", "cookie_file", "certificate", "certificate_key", "ca_file", "user"),
-        *("insecure", "allow_private", "allow_addresses", "resolve", "archive_secrets"),
+        *_DOORS,
+        "archive_secrets",
         *("chromium", "topic", "rank"),
         *("max_headers", "page_time", "seen_memory", "profile"),
         *PART_KINDS,
@@ -45,6 +47,16 @@ def from_database(stored: Mapping[str, Any], given: Settings) -> Settings:
     for key, most in _MOST.items():
         own[key] = min(getattr(settings, key), max(most, getattr(given, key)))
     return settings.model_copy(update={**own, SITES: _joined(settings.sites, given)})
+
+
+def with_doors(settings: Settings, stored: Mapping[str, Any], given: Settings) -> Settings:
+    """Return settings with the doors of the last run, where the user gives none now: for a crawl that ran here alone.
+
+    Raises pydantic.ValidationError where another version stored what does not fit.
+    """
+    kept = {key: stored[key] for key in _DOORS if key in stored and key not in given.model_fields_set}
+    doors = Settings.model_validate(kept)
+    return settings.model_copy(update={key: getattr(doors, key) for key in kept})
 
 
 def _tables(tables: Mapping[str, Any]) -> dict[str, Any]:

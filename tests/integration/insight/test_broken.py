@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,8 +52,7 @@ def of_site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def run(crawl: Crawl, *words: str, pages: Path | None = None) -> Result:
     folder = ("--pages-dir", str(pages or crawl.folder / "pages"))
-    asking = ("--allow-private",) if {"--external", "--check-files"}.intersection(words) else ()
-    return CliRunner().invoke(broken, [*words, *asking, "--db", crawl.url, *folder])
+    return CliRunner().invoke(broken, [*words, "--db", crawl.url, *folder])
 
 
 def found(of_site: tuple[Crawl, str, bool], *words: str, pages: Path | None = None) -> dict[str, dict[str, Any]]:
@@ -332,6 +332,20 @@ def test_a_site_that_was_not_crawled_is_not_fine(
         done = run(crawl, "--format", form)
         assert (done.exit_code, done.stderr) == (1, line)
     assert told in done.stdout
+
+
+def test_private_addresses_are_asked_as_the_last_run_did_where_that_was_made_here(tmp_path: Path) -> None:
+    """In a folder that was moved, or came from somebody else, the user says so."""
+    elsewhere = RawServer(by_path({"/fine": page("fine")}), "127.0.0.2")
+    try:
+        crawl, _ = crawled(tmp_path, {"/": page("home", links=(elsewhere.url("/fine"),))})
+        moved = tmp_path / "moved"
+        shutil.copytree(crawl.folder / "pages", moved)
+        assert "1 external URL: 1 fine, 0 broken\n" in run(crawl, "--external").stdout
+        assert "1 external URL: 0 fine, 0 broken, 1 not asked: private" in run(crawl, "--external", pages=moved).stdout
+        assert "1 fine, 0 broken\n" in run(crawl, "--external", "--allow-private", pages=moved).stdout
+    finally:
+        elsewhere.stop()
 
 
 def test_seeds_that_nobody_has_crawled_are_not_fine(tmp_path: Path) -> None:
