@@ -74,6 +74,12 @@ def _scope_of(view: SeedView, scope: Scope) -> ScopeRule:
     return scope_of(home, scope, (view.seed.url, *joined_at(home, view.site_key, scope)))
 
 
+_UNNAMED = (
+    "URL filters have refused links of this site; what they say of this one is known where you name them, as by"
+    " SCRAWLER_URL_FILTERS: a database alone loads no parts"
+)
+
+
 def _verdict_fact(case: _Case) -> Fact:
     asked, verdict = case.asked, str(case.asked.verdict)
     words = words_for(Verdict(verdict), asked.shown, case.settings.max_url_length, url_limits(case.settings))
@@ -92,6 +98,8 @@ def _filter_facts(case: _Case) -> tuple[list[Fact], str]:
     if patterns is not None and (words := patterns.refusal(case.asked.url)):
         line = f"a link to it is refused, as {Verdict.EXCLUDED}: {words}"
         return [Fact("rules", (line,), {"reason": Verdict.EXCLUDED, "evidence": words})], REFUSED
+    if not case.settings.url_filters and any(Verdict.URL_FILTER in one.seed.verdicts for one in case.inside):
+        return [Fact("rules", (_UNNAMED,), {"reason": None, "problem": _UNNAMED})], ""
     try:
         filters = make_filters(case.settings)
         words = filters.refusal(case.asked.url, "", _ANY_DEPTH) if filters is not None else ""

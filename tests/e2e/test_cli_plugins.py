@@ -80,14 +80,15 @@ def test_it_is_asked_what_it_would_say_of_a_url_that_nobody_found(
     scrawler("import", str(seed_file))
     scrawler(*CRAWL, "--no-export", "--max-pages", "1", *CHOSEN, PYTHONPATH=path)
     url = seed_file.read_text().split()[0] + "nowhere?lang=en"
-    asked = json.loads(scrawler("why", url, "--json", PYTHONPATH=path).stdout)
+    named = {"SCRAWLER_URL_FILTERS": "no-translations"}
+    asked = json.loads(scrawler("why", url, "--json", PYTHONPATH=path, **named).stdout)
     assert asked["outcome"] == "refused"
     assert asked["facts"][0]["text"] == [
         "a link to it is refused, as url-filter: no-translations: a translation",
     ]
     without = scrawler("why", url).stdout
     assert "not-seen\n" in without
-    assert "what the crawl's URL filters say of it is not known here: url_filters 'no-translations' is not" in without
+    assert "URL filters have refused links of this site; what they say of this one is known where you name" in without
 
 
 def test_without_the_package_the_setting_is_wrong(scrawler: Scrawler) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import scrawler
 from scrawler.app import run_crawl
 from scrawler.core.rules import HostRules
 from scrawler.errors import SettingsError
@@ -116,10 +117,10 @@ def test_without_tls_nothing_secret_is_sent_unless_that_is_said_and_a_line_tells
         "what netrc says",
     ]
     assert not any(SECRET in line for line in told)
-    with closing(crawl.opened()) as opened:
+    with closing(scrawler.Crawl(settings=settings)) as opened:  # a database says nothing of users
         in_clear, over_tls = (str(opened.why(f"{scheme}://a.example/x")) for scheme in ("http", "https"))
     assert "sets user=me" in in_clear
-    assert '[sites."a.example"] user: not sent to this URL, which has no TLS' in in_clear
+    assert '[sites."a.example"] user, password, header: not sent to this URL, which has no TLS' in in_clear
     assert "not sent" not in over_tls
 
 
