@@ -11,6 +11,7 @@ import sys
 
 _OTHER = "scrawler-"  # so begins the folder that tells of an installed distribution of that name and any version
 _TELLING = (".dist-info", ".egg-info")
+_INTERRUPTED = 130  # as the command line ends itself
 _PIP = f"{sys.executable} -m pip"
 _MEND = f"{_PIP} install --force-reinstall --no-deps seed-scrawler"
 
@@ -29,6 +30,8 @@ def program() -> int:
         if (error.name or "").partition(".")[0] != "scrawler":
             raise
         return _refuse(f"files of seed-scrawler are missing, or are those of another program ({error}): {_MEND}")
+    except KeyboardInterrupt:  # while the package is loaded
+        return _INTERRUPTED
     return ours()
 
 

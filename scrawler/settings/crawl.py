@@ -13,6 +13,7 @@ from scrawler import __version__
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Boundary, Scope
+from scrawler.model.terms import CRAWL_NAME
 from scrawler.settings.kinds import (
     DAY,
     GIB,
@@ -69,7 +70,7 @@ class CrawlSettings(BaseModel):
         " USER scrawler PASSWORD '...'; CREATE DATABASE crawl OWNER scrawler ENCODING 'UTF8' TEMPLATE template0.",
     )
     name: CrawlName = Field(
-        "crawl", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Name of the crawl, and of its output file."
+        "crawl", pattern=f"^{CRAWL_NAME}$", description="Name of the crawl, and of its output file."
     )
 
     machines: int = Field(1, ge=1, le=1000, description="Machine processes to run on this host.")

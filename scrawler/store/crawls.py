@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from scrawler.errors import StoreError
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
-from scrawler.model.terms import Millis
+from scrawler.model.terms import CRAWL_NAME, Millis
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.faults import read_object
@@ -22,6 +23,7 @@ from scrawler.store.tables import crawl, machine, run, seed, site
 from scrawler.tuples.classes import dataclass
 
 _THE_CRAWL = 1
+_NAME = re.compile(CRAWL_NAME)
 _LOOKED_UP = ("archive_to", "dedup_from", "pages_dir", "partition")  # what is read of other runs than the last
 _SHARED_AMONG = 100  # runs whose settings are compared with those of one that begins
 _REKEYED = 2_000  # seeds held in memory at a time
@@ -203,7 +205,13 @@ def _texts(rows: Iterable[AnyRow], key: str) -> Iterator[str]:
 
 def _stored(connection: Connection) -> Crawl | None:
     row = connection.execute(select(crawl.c.id, crawl.c.name, crawl.c.scope, crawl.c.created_at)).first()
-    return Crawl(row.id, row.name, Scope(row.scope), row.created_at) if row else None
+    if row is None:
+        return None
+    if not isinstance(row.name, str) or not _NAME.fullmatch(row.name):  # files are named after it
+        raise StoreError(
+            f"the database calls its crawl {str(row.name)[:70]!r}, which no crawl is called: it is damaged"
+        )
+    return Crawl(row.id, row.name, Scope(row.scope), row.created_at)
 
 
 def bump_revision(connection: Connection) -> None:

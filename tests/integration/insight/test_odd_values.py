@@ -89,3 +89,23 @@ def test_each_command_says_so_and_ends(
         done = CliRunner().invoke(scrawler, [*arguments, "--db", "crawl.db"], standalone_mode=False)
         assert done.exception is None or isinstance(done.exception, SystemExit | ScrawlerError), (words, done.exc_info)
         assert words.startswith("cat") or not any(mark in done.output for mark in SHOWN), words
+
+
+@pytest.mark.parametrize("name", ["../evil", "{folder}/evil", "a/b", ".hidden", ""])
+def test_no_file_is_named_as_a_database_wants(
+    crawled: tuple[Path, str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are named after the crawl: one that is called as a path would be written anywhere."""
+    inside, precious = tmp_path / "inside", tmp_path / "evil.txt"
+    inside.mkdir()
+    precious.write_text("precious")
+    shutil.copy(crawled[0] / "crawl.db", inside / "crawl.db")
+    with closing(sqlite3.connect(inside / "crawl.db")) as connection, connection:
+        connection.execute("UPDATE crawl SET name = ?", [name.format(folder=tmp_path)])
+    monkeypatch.chdir(inside)
+    for words in (["export"], ["run", "--again", "--no-export"], ["status"]):
+        done = CliRunner().invoke(scrawler, [*words, "--db", "crawl.db"], standalone_mode=False)
+        assert isinstance(done.exception, ScrawlerError), (words, done.exc_info)
+        assert "which no crawl is called" in str(done.exception)
+    assert precious.read_text() == "precious"
+    assert not [file for file in inside.rglob("*.txt") if "evil" in file.name]
