@@ -294,8 +294,9 @@ class MachineRun:
         """Let rounds begin in the block: one that was ordered, and those of URLs that become due in a kept crawl."""
         stopping = machine.ending.stopping
         shares = self._shares if self._settings.keep else None
-        revisits, pause = self._revisits(stopping.is_set), self._settings.revisit_pause
-        keeper = Keeper(revisits, shares, pause, stopping, machine.ending.failed, self._say)
+        with no_room():
+            revisits, pause = self._revisits(stopping.is_set), self._settings.revisit_pause
+            keeper = Keeper(revisits, shares, pause, stopping, machine.ending.failed, self._say)
         start(keeper)
         try:
             yield

@@ -42,6 +42,7 @@ _HEADS = 1 << 20  # bytes of a record beside its body
 _REFERS_TO_DATE = re.compile(rb"\r\nWARC-Refers-To-Date: ([^\r\n]*)")
 _LOOK_EVERY = 2.0  # seconds between looks for URLs that are due ...
 _OF_A_LOOK = 20  # ... or so many times as long as a look takes, if that is longer
+_NOTHING = Begun()
 _TELL_EVERY = 10.0  # seconds between two lines on a round that is being begun
 
 
@@ -187,7 +188,7 @@ class Keeper(threading.Thread):
         try:
             while not self._stopping.wait(wait):
                 looked = time.monotonic()
-                begun = Begun()
+                begun = _NOTHING
                 with suppress(StoreBusyError):
                     begun = self._look()
                 wait = _LOOK_EVERY if begun.urls else max(_LOOK_EVERY, _OF_A_LOOK * (time.monotonic() - looked))
@@ -208,7 +209,7 @@ class Keeper(threading.Thread):
         """Begin what was ordered, as far as no machine has it in work."""
         order = self._revisits.ordered()
         if order is None:
-            return Begun()
+            return _NOTHING
         if self._left is None or self._left.at != order.at:
             self._left = order
             self._telling.begins()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import signal
@@ -32,6 +31,7 @@ from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_whole, page, run_whole
 from tests.integration.crawl.rig import run_command, running
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
+from tests.torture.crawl import freeze
 
 Serve = Callable[..., RawServer]
 
@@ -244,8 +244,7 @@ def _freeze(process: subprocess.Popen[str], database_url: str) -> None:
     database = open_database(database_url, patience=1)
     pause = threading.Event()
     for _ in range(20):
-        process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # until then a thread may still write
+        freeze(process.pid)
         try:
             with database.begin() as connection:
                 connection.exec_driver_sql("UPDATE site SET token = token")
