@@ -31,6 +31,7 @@ from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import NORMAL
 from scrawler.model.seeds import SeedState
 from scrawler.store import frontier, locking
+from scrawler.store.ahead import LISTED_IN
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
@@ -233,16 +234,22 @@ class Protocol(RuleBasedStateMachine):
             assert site_id not in open_sites or self.owners[site_id].state != "done", "nobody will claim it"
 
     def entries(self) -> dict[tuple[int, int], list[Entry]]:
-        """Return all lists, put together from their chunks, which have no gaps."""
+        """Return all lists, put together from their chunks, which have no gaps.
+
+        What is worked off of a list that repeats URLs may be gone: another entry stands in its place.
+        """
         lists: dict[tuple[int, int], list[Entry]] = defaultdict(list)
         for seed_id, kind, first, number, data in self.rows(
             "SELECT seed_id, kind, first_position, entries, data FROM chunk ORDER BY seed_id, kind, seq"
         ):
             part = decode(data)
+            if kind not in LISTED_IN and not lists[seed_id, kind]:
+                lists[seed_id, kind] += part[:1] * min(first, self.cursors[seed_id, kind][0])
             assert (len(lists[seed_id, kind]), len(part)) == (first, number)
             lists[seed_id, kind] += part
-        for key, (_, length) in self.cursors.items():
-            assert len(lists.get(key, [])) == length
+        for key, (cursor, length) in self.cursors.items():
+            is_gone = key[1] not in LISTED_IN and cursor == length and key not in lists
+            assert is_gone or len(lists.get(key, [])) == length
         return lists
 
     def counters_are_sums(self) -> None:
