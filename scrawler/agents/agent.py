@@ -95,7 +95,6 @@ class AgentThread(threading.Thread):
         self._guests = guests
         self._post = Post(self._me, mail, communicator, at_a_time)
         now = boot_clock()
-        self._looked = now, time.time()  # when this thread was last awake, by two clocks
         self._vigil = Vigil()
         self._detector = Detector(self._me, times.suspect, times.dead, now)
         self._detector.name_members(members.members, now)
@@ -112,7 +111,7 @@ class AgentThread(threading.Thread):
         self._over_stirred = 0  # as often this agent had been stirred when it was said
         self._left_out: View | None = None  # the view by which all is over for others, who have crawled its sites
         self._know_over: set[str] = set()  # who has said so
-        self._beat_at = 0.0  # monotonic seconds of the next heartbeat, and of what else is due at times
+        self._beat_at = 0.0  # seconds of the boot clock of the next heartbeat, and of what else is due at times
         self._settle_at = 0.0
         self._census_at = 0.0
         self._busy_until = 0.0
@@ -126,7 +125,7 @@ class AgentThread(threading.Thread):
         """Speak and listen."""
         try:
             self._begin()
-            self._looked = boot_clock(), time.time()
+            self._detector.look(boot_clock(), time.time())
             while not self._halt.is_set():
                 self._step()
             until = boot_clock() + self._times.dead
@@ -171,11 +170,8 @@ class AgentThread(threading.Thread):
 
     def _look(self, now: float) -> None:
         """Find out whether this agent slept: others may have its sites by now, and it asks how they stand."""
-        wall = time.time()
-        slept = max(now - self._looked[0], wall - self._looked[1])
-        self._looked = now, wall
-        self._detector.look(now)
-        if slept >= self._times.suspect and not self._standing.over:
+        slept = self._detector.look(now, time.time())
+        if slept and not self._standing.over:
             others = set(self._members.members) - {self._me}
             was_alone = set(self._partition.map.view.weights) == {self._me}
             self._standing.sleep()
@@ -234,8 +230,8 @@ class AgentThread(threading.Thread):
         self._vigil.name_members(set(self._members.members) - {self._me})
         for name in self._vigil.missing:
             self._tell(name, "ask", {"wave": self._vigil.wave})
-        if now >= self._vigil.tell_at + _REMIND:
-            self._vigil.tell_at = now
+        if self._vigil.missing and now >= self._vigil.told_at + _REMIND:
+            self._vigil.told_at = now
             self._ports.say(
                 f"nothing was heard of {', '.join(sorted(self._vigil.missing))} since this agent slept, and it asks no"
                 f" host: if they have ended, stop it; if they will not come back, take them out of {self._members.path}"

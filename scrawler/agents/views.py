@@ -52,7 +52,7 @@ class View:
 
 
 class Detector:
-    """The failure detector of one agent; times are monotonic seconds.
+    """The failure detector of one agent; times are seconds of the boot clock.
 
     A member of whom nothing was heard for `suspect_after` is suspected: it keeps its sites. After `dead_after` it is
     dead: its sites are its heirs', until it is heard again. Members are believed to live when they are first named.
@@ -64,6 +64,7 @@ class Detector:
         self._dead_after = dead_after
         self._heard: dict[str, float] = {}
         self._looked = now
+        self._wall = 0.0
 
     def name_members(self, names: Iterable[str], now: float) -> None:
         """Take in who the members are by now."""
@@ -75,17 +76,19 @@ class Detector:
         if name in self._heard:
             self._heard[name] = now
 
-    def look(self, now: float) -> bool:
-        """Note that this agent is awake; True: it was not for so long that it has to hear the others first.
+    def look(self, now: float, wall: float = 0.0) -> float:
+        """Note that this agent is awake; return for how long it slept, 0 where that was too short to count.
 
-        Whoever was frozen does not take the others for dead.
+        An agent that slept does not take the others for dead, and has to hear them first. `wall` is the time of day,
+        which has leapt on where a whole machine was paused with its clocks; 0: nobody knows it.
         """
-        slept = now - self._looked
-        self._looked = now
-        if slept < self._suspect_after:
-            return False
-        self._heard = {name: at + slept for name, at in self._heard.items()}
-        return True
+        silent = now - self._looked
+        leapt = wall - self._wall if self._wall else 0.0
+        self._looked, self._wall = now, wall
+        if max(silent, leapt) < self._suspect_after:
+            return 0.0
+        self._heard = {name: at + silent for name, at in self._heard.items()}
+        return max(silent, leapt)
 
     def silence(self, name: str, now: float) -> float:
         """Return for how long nothing was heard of a member."""

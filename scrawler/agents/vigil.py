@@ -17,7 +17,7 @@ class Vigil:
         self.on = False
         self.wave = 0  # the number by which others are asked: below 0, unlike a census
         self.missing: set[str] = set()
-        self.tell_at = 0.0  # when the user is told next
+        self.told_at = 0.0  # when the user was told last
         self._heard = False
         self._ends_at = 0.0
 
@@ -26,7 +26,7 @@ class Vigil:
         self.on = True
         self.wave -= 1
         self.missing = set(others)
-        self.tell_at = now
+        self.told_at = now
         self._heard = False
         self._ends_at = ends_at
 

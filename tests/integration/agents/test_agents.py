@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -289,17 +289,23 @@ def _owned_by(name: str, server: RawServer) -> str:
     )
 
 
-@pytest.mark.heavy
-def test_an_agent_that_was_frozen_asks_no_host_that_others_are_at(agents: Agents, processes: _Processes) -> None:
-    """It is taken for dead meanwhile; after the thaw it hears the others first, who let go of its sites."""
+@contextmanager
+def _b_frozen(agents: Agents, processes: _Processes) -> Iterator[tuple[SynthServer, set[str]]]:
+    """All at work, and `b` frozen once it has some pages; yields the web, and what there is to be found."""
     with served(SLOW, 6) as server:
         seeds = server.web.seeds()[:6]
-        expected = reachable(server.web, seeds)
         agents.add(seeds)
         for name in agents.names:
             processes.start(name)
         _fetched_by(agents, "b", 5)
         processes.signal("b", signal.SIGSTOP)
+        yield server, reachable(server.web, seeds)
+
+
+@pytest.mark.heavy
+def test_an_agent_that_was_frozen_asks_no_host_that_others_are_at(agents: Agents, processes: _Processes) -> None:
+    """It is taken for dead meanwhile; after the thaw it hears the others first, who let go of its sites."""
+    with _b_frozen(agents, processes) as (server, expected):
         wait_for(lambda: agents.views("a")[-1] == {"a", "c"}, HANGS, "the death of b")
         processes.signal("b", signal.SIGCONT)
         processes.end()
@@ -313,14 +319,7 @@ def test_an_agent_that_was_frozen_asks_no_host_that_others_are_at(agents: Agents
 
 @pytest.mark.heavy
 def test_an_agent_that_was_frozen_past_the_end_finds_the_last_word(agents: Agents, processes: _Processes) -> None:
-    with served(SLOW, 6) as server:
-        seeds = server.web.seeds()[:6]
-        expected = reachable(server.web, seeds)
-        agents.add(seeds)
-        for name in agents.names:
-            processes.start(name)
-        _fetched_by(agents, "b", 5)
-        processes.signal("b", signal.SIGSTOP)
+    with _b_frozen(agents, processes) as (server, expected):
         processes.end("a", "c")
         by_others = agents.crawls["a"].fetched() | agents.crawls["c"].fetched()
         before = len(server.log())
@@ -335,14 +334,7 @@ def test_an_agent_that_was_frozen_past_the_end_finds_the_last_word(agents: Agent
 @pytest.mark.heavy
 def test_an_agent_that_was_frozen_and_hears_nobody_asks_nobody(agents: Agents, processes: _Processes) -> None:
     """Until it is told that the others will not come back."""
-    with served(SLOW, 6) as server:
-        seeds = server.web.seeds()[:6]
-        expected = reachable(server.web, seeds)
-        agents.add(seeds)
-        for name in agents.names:
-            processes.start(name)
-        _fetched_by(agents, "b", 5)
-        processes.signal("b", signal.SIGSTOP)
+    with _b_frozen(agents, processes) as (server, expected):
         processes.kill("a")
         processes.kill("c")
         slept_since = time.monotonic()

@@ -120,3 +120,15 @@ def test_whoever_was_frozen_takes_nobody_for_dead() -> None:
     assert one.suspected(104.0) == {"b"}
     assert one.dead(110.0) == frozenset()
     assert one.dead(111.0) == {"b"}
+
+
+def test_an_agent_whose_whole_machine_was_paused_sees_it_by_the_time_of_day() -> None:
+    """Other clocks of a paused virtual machine stand; nobody is taken for dead, and nobody has been silent."""
+    one = Detector("a", 5.0, 20.0, 0.0)
+    one.name_members("ab", 0.0)
+    assert one.look(1.0, 1_000.0) == 0.0, "nobody knows how late it was before"
+    assert one.look(2.0, 1_001.0) == 0.0
+    assert one.look(3.0, 1_600.0) == 599.0
+    assert one.dead(4.0) == one.suspected(4.0) == frozenset()
+    assert one.look(4.0, 1_601.0) == 0.0
+    assert one.look(5.0, 900.0) == 0.0, "a clock that was set back says nothing"
