@@ -20,23 +20,19 @@ from scrawler.archive.members import open_file
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
 from scrawler.archive.record import digest as digest_of
 from scrawler.core.party.earlier import EarlierVisit
+from scrawler.core.records.losses import unsaid
 from scrawler.core.records.records import place_of, prefix_of
 from scrawler.errors import StoreError
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit
-from scrawler.settings import Settings, largest_body
+from scrawler.settings import Settings, largest_record
 from scrawler.store.earlier import EarlierCrawl, EarlierPage
 from scrawler.tuples.classes import NamedTuple
 
 _AHEAD = 1_000  # pages that are looked up together
 _MOST_FORESEEN = 10_000  # pages that were looked up, and not asked for
 _AWAY = 60.0  # seconds after which a database is asked again that could not be
-_HEADS = 1 << 20  # bytes that the heads of a record may take beside its body
-
-
-def unsaid(line: str) -> None:
-    """Let a line be said to nobody."""
 
 
 class CopyState(Enum):
@@ -63,7 +59,7 @@ class CrawlArchives:
         """Read what `crawls` have archived, the newest first; `say` is told once that a copy cannot be read."""
         self._crawls = crawls
         self._pages_dir = settings.pages_dir
-        self._most = largest_body(settings)
+        self._largest = largest_record(settings)  # the database may claim any length
         self._away_until = -inf  # no database is asked before: one could not be
         self._foreseen: dict[str, list[EarlierPage]] = {}  # by URL: what the first of the crawls has of it
         self._folders: dict[int, dict[str, Path]] = {}
@@ -212,6 +208,5 @@ class CrawlArchives:
             yield from ((crawl, page) for page in found)
 
     def _stored(self, reader: RecordReader, crawl: int, page: EarlierVisit | EarlierPage) -> StoredAnswer:
-        largest = self._most + _HEADS  # the database may claim any length
         path = self.path(crawl, page.warc_file)
-        return reader.answer(path, page.warc_offset, page.warc_length, largest)
+        return reader.answer(path, page.warc_offset, page.warc_length, self._largest)

@@ -154,8 +154,8 @@ def _put_together(
         mail.durable,
     )
     standstill = Standstill(rules, turn, resolver, StandstillPorts(crew.sites, look_again, crew.go_on))
-    others_let = [] if standing is None else [standing.may_ask]
-    permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer, *others_let)
+    others_let = _always if standing is None else standing.may_ask
+    permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer, others_let)
     if exchange is not None:
         mail.open(exchange, settings, crew, permission, ending)
     sharing = ServerSharing(stores.servers, rules, turn, look_again, checkpointer.aside)
@@ -199,7 +199,7 @@ def _put_together(
             Opener("URLs are on their way between sites", arrivals.on_their_way),
             Opener("guests have URLs to fetch", waits_for_guests),
             Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
-            Opener("a round that was ordered is being begun", stores.seeds.await_a_round),
+            Opener("a round that was ordered is being begun", stores.seeds.has_round_ordered),
         ),
         last_openers=(
             Opener("URLs were sent meanwhile", arrivals.came_meanwhile),
@@ -258,6 +258,10 @@ def _put_together(
         may_stay=lambda site: guest.may_stay(site) if site.visits else stores.partition.is_mine(site.key),
     )
     return Machine(parts, settings.threads, machines, on_settings)
+
+
+def _always() -> bool:
+    return True
 
 
 def _may_claim(permission: Permission, standing: Standing) -> bool:

@@ -31,14 +31,13 @@ from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
 from scrawler.revisit.due import Wishes
-from scrawler.settings import Settings, largest_body
+from scrawler.settings import Settings, largest_record
 from scrawler.store.engine import Database
 from scrawler.store.first_states import Archived
 from scrawler.store.revisits import Begun, Order, Revisits
 from scrawler.units import counted
 from scrawler.urls.scope import is_reachable, site_key
 
-_HEADS = 1 << 20  # bytes of a record beside its body
 _REFERS_TO_DATE = re.compile(rb"\r\nWARC-Refers-To-Date: ([^\r\n]*)")
 _LOOK_EVERY = 2.0  # seconds between looks for URLs that are due ...
 _OF_A_LOOK = 20  # ... or so many times as long as a look takes, if that is longer
@@ -115,7 +114,7 @@ class ArchivedHeaders:
             yield one
 
     def _of_page(self, reader: RecordReader, page: PageRow) -> Archived:
-        largest = largest_body(self._settings) + _HEADS
+        largest = largest_record(self._settings)
         answer = reader.answer(self._path(page.warc_file), page.warc_offset, page.warc_length, largest)
         if not answer.record.says(page.url, page.digest, page.revisit):
             return Archived()

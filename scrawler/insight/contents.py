@@ -44,7 +44,7 @@ from scrawler.insight.bounded import text_within
 from scrawler.model.results import AS_EXPECTED, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
-from scrawler.settings import Settings, checked_folder, copies_unnamed, earlier_unnamed, is_local, largest_body
+from scrawler.settings import Settings, checked_folder, copies_unnamed, earlier_unnamed, is_local, largest_record
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.earlier import absolute, may_open, open_referred
 from scrawler.store.engine import Database, Waiting
@@ -55,7 +55,6 @@ from scrawler.tuples.classes import dataclass
 RENDERED_TYPE = "text/html; charset=utf-8"  # of what a browser has made of a page
 _WINDOWS = (1 << 16, 1 << 20, 16 << 20)  # bytes before a page's record that are looked through for that, one by one
 _SHOWN = frozenset({*AS_EXPECTED, Result.REDIRECT, Result.TOO_LARGE})
-_RECORD_HEADS = 1 << 20  # bytes that the heads of a record may take beside its body
 
 
 class _Nowhere:
@@ -395,7 +394,7 @@ class PageReader:
     def _found_in(self, page: PageRow) -> tuple[str, StoredAnswer]:
         """Return where the record of a page was found, and what stands there."""
         # The database may claim any length: it is no bound of its own.
-        largest = largest_body(self._settings) + _RECORD_HEADS
+        largest = largest_record(self._settings)
         place = str(self.path(page.warc_file))
         try:
             if not self._only_copies:

@@ -31,7 +31,14 @@ from scrawler.settings.parts import (
 )
 from scrawler.settings.secrets import is_secret, private_values, public_values, with_secrets
 from scrawler.settings.sites import Tables, read_pattern, tables_for
-from scrawler.settings.stored import copies_unnamed, earlier_unnamed, from_database, is_local, largest_body, with_doors
+from scrawler.settings.stored import (
+    copies_unnamed,
+    earlier_unnamed,
+    from_database,
+    is_local,
+    largest_record,
+    with_doors,
+)
 from scrawler.settings.words import (
     allowed_values,
     crawl_title,
@@ -73,7 +80,7 @@ __all__ = [
     "is_list",
     "is_local",
     "is_secret",
-    "largest_body",
+    "largest_record",
     "live_settings",
     "live_text",
     "load_settings",

@@ -31,6 +31,7 @@ _OWN = frozenset(
         *filter(is_secret, SETTING_NAMES),
     )
 )
+_HEADS = MIB  # bytes that the heads of a record may take beside its body
 # Settings of memory, which the database may raise to these bytes; the user may allow more.
 _MOST = {"max_body": 128 * MIB, "max_decoded": 256 * MIB}
 
@@ -81,10 +82,10 @@ def _bounded(table: Mapping[str, Any], given: Settings) -> dict[str, Any]:
     return dict(table) | {key: min(table[key], most) for key, most in bounds.items()}
 
 
-def largest_body(settings: Settings) -> int:
-    """Return how many bytes a body in the archive may have: of any host, and by the settings of any run."""
+def largest_record(settings: Settings) -> int:
+    """Return how many bytes a record in the archive may have, unpacked: of any host, by the settings of any run."""
     of_hosts = (int(table["max_body"]) for table in settings.sites.values() if "max_body" in table)
-    return max(_MOST["max_body"], settings.max_body, *of_hosts)
+    return max(_MOST["max_body"], settings.max_body, *of_hosts) + _HEADS
 
 
 def is_local(folder: str) -> bool:

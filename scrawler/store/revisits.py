@@ -112,7 +112,8 @@ class Revisits:
 
     def ordered(self) -> Order | None:
         """Return the order that was not carried out to its end, if there is one."""
-        return order_left(self._database)
+        text = self._database.reading(lambda connection: connection.scalar(select(crawl.c.again)))
+        return Order.of(text) if text else None
 
     def carry_out(self, order: Order, tell: Callable[[Begun], None] = lambda begun: None) -> tuple[Begun, list[int]]:
         """Begin the round for all seeds of an order, and `tell` after each how many there are by then.
@@ -358,12 +359,6 @@ class Revisits:
         """Tell whether URLs of a seed are listed to be visited again, now or by a try that was cut short."""
         mine = lane.c.seed_id == seed_id, lane.c.kind == self._lane, lane.c.cursor_position < lane.c.length
         return connection.scalar(select(lane.c.seed_id).where(*mine)) is not None
-
-
-def order_left(database: Database) -> Order | None:
-    """Return the order that was not carried out to its end, if there is one."""
-    text = database.reading(lambda connection: connection.scalar(select(crawl.c.again)))
-    return Order.of(text) if text else None
 
 
 def order_round(database: Database, older_than: Millis = 0, seeds: Sequence[int] | None = None) -> bool:

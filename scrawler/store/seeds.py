@@ -314,7 +314,7 @@ class Seeds:
         found = select(seed.c.id).where(seed.c.columns.contains(f'"{name}"', autoescape=True)).limit(1)
         return bool(self._database.rows(found))
 
-    def await_a_round(self) -> bool:
+    def has_round_ordered(self) -> bool:
         """Tell whether a round was ordered that some seeds have yet to begin."""
         return any(row.again for row in self._database.rows(select(crawl.c.again)))
 

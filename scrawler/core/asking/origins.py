@@ -13,9 +13,9 @@ from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
 
+from scrawler.core.asking.errands import Errands
 from scrawler.core.asking.robots_body import ROBOTS_BYTES, robots_body
 from scrawler.core.party.decisions import PUSH_BACK, has_invalid_length, location_of, wants_retry
-from scrawler.core.party.errands import Errands
 from scrawler.core.party.flights import RobotsFlight
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules, HostRules, retry_pause_ms

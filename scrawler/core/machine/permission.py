@@ -18,7 +18,7 @@ class Permission:
         lease: Lease,
         standstill: Standstill,
         checkpointer: Checkpointer,
-        others_let: Callable[[], bool] = lambda: True,
+        others_let: Callable[[], bool],
     ) -> None:
         """`others_let` says whether the sites that are in work may be asked, as far as other agents are concerned."""
         self.lease = lease

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.core.party.errands import Errands
+from scrawler.core.asking.errands import Errands
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.fetch.downloader import Request, Response

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from scrawler.core.asking.errands import Errands
 from scrawler.core.asking.page_parts import PageParts
-from scrawler.core.party.errands import Errands
 from scrawler.core.party.flights import RobotsFlight
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.progress import Totals
