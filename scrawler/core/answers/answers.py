@@ -211,7 +211,9 @@ class AnswerHandler:
             party.counts.retries += 1
         if has_invalid_length(response) and len(party.lengthless) < _MOST_LENGTHLESS:
             party.lengthless |= {entry.url}
-        party.counts.slowed += lane is SLOW
+        if lane is SLOW:
+            party.counts.slowed += 1
+            flight.site.told = True  # whoever takes the site over shall not ask for the page beside the server's work
         if entry.role is EntryRole.SITEMAP and party.told is not None:
             party.told.note_failure()  # what it tells is not known while others are visited
         party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), lane)

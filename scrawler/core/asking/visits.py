@@ -124,6 +124,8 @@ class Visits:
             self._standstill.witnesses.answered(response.request.address, site)
             if response.elapsed_ms >= site.slowest_ms:
                 site.slowest_ms = max(1, response.elapsed_ms)  # 0 says that it has never answered
+        elif site.slowest_ms and response.request_head:  # given up: the server may have been at work on it as long
+            site.slowest_ms = max(site.slowest_ms, response.elapsed_ms)
         page = flight if isinstance(flight, PageFlight) else None
         if page is not None and not page.lane.slow:
             self._patience.note(response, site.own_rules)

@@ -39,7 +39,7 @@ from scrawler.revisit.learning import SiteLearning
 from scrawler.tuples.classes import dataclass
 
 LONG_REST = 60.0  # seconds
-_SHORT_REST = 2.0  # seconds; of what a dead machine leaves all may have to rest, which would fill all places
+_SHORT_REST = 5.0  # seconds; of what a dead machine leaves all may have to rest, which would fill all places
 _MOST_FOLLOWED = 10_000  # so many URLs it follows, those that were pushed last: 1 KB each
 _MOST_ORIGINS = 2_000  # so many a site remembers: with scope `domain` a name server may know as many hosts as it likes
 
@@ -139,7 +139,7 @@ class SiteContext:
     rest_until: float = 0.0  # machine time before which no host is asked: of what an earlier owner did
     after_death: bool = False  # whether its last owner died, and may have asked it at last
     pause: float = 0.0  # seconds between two requests, as last applied
-    slowest_ms: int = 0  # its slowest answer so far, under whatever owner
+    slowest_ms: int = 0  # its slowest answer so far, or download that was given up, under whatever owner
     collector: Holder | None = None
     origins: dict[str, Origin] = field(default_factory=dict)
     most_origins: int = _MOST_ORIGINS  # at which the oldest are forgotten
@@ -181,7 +181,7 @@ class SiteContext:
     unsure: dict[str, list[UnsureLink]] | None = None  # by authority by address
     judged: dict[str, None] | None = None  # authorities by address that have been looked into
     unsaved: int = 0  # answers since it was last handed over
-    told: bool = False  # whether a server has asked for time since then: a taker must know that
+    told: bool = False  # whether a server has asked for time since then, or a page was put off: a taker must know that
     wake_at: float = -1.0  # the one valid entry in its collector's heap
     connected: bool = False  # whether the collector that holds it has asked it for something
     going: bool = False  # whether it is given back to the database as soon as it is inactive

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrawler.core.clock import DatabaseClock
+from scrawler.core.party.after_death import rest_after_death
 from scrawler.core.party.ahead import Kept, ReadAhead, only_moved
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
@@ -195,11 +196,11 @@ class SiteTaker:
             site.earlier = self._earlier(claimed.key, any(not seed.round for seed in claimed.seeds))
         longest = max(self.longest_rest_ms, claimed.pause_ms)
         rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
+        states = self._states(claimed)
         if claimed.after_death:
-            rest_ms = max(rest_ms, self._rest_after_death(claimed))
+            rest_ms = max(rest_ms, self._rest_after_death(claimed, states))
         site.health.pushbacks = min(claimed.pushbacks, rules.max_pushbacks - 1)  # the site is asked once at least
         site.rest_until = time.monotonic() + rest_ms / 1000
-        states = [] if claimed.fresh else self._ahead.lanes(claimed.id)
         if any(seed.round for seed in claimed.seeds) or any(_is_revisited(state) for state in states):
             site.visited = {}
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
@@ -225,7 +226,7 @@ class SiteTaker:
         """
         due_at = claimed.next_due_at
         if claimed.after_death:
-            due_at = max(due_at, self._clock.now() + self._rest_after_death(claimed))
+            due_at = max(due_at, self._clock.now() + self._rest_after_death(claimed, self._states(claimed)))
         return SiteDelta(
             site_id=claimed.id,
             token=claimed.token,
@@ -238,17 +239,12 @@ class SiteTaker:
             visits=claimed.visits,
         )
 
-    def _rest_after_death(self, claimed: ClaimedSite) -> int:
-        """Return how long a site rests that its dead owner may have asked at last, which no checkpoint tells.
+    def _states(self, claimed: ClaimedSite) -> list[LaneState]:
+        return [] if claimed.fresh else self._ahead.lanes(claimed.id)
 
-        The server may still be at work on that: for as long as it has taken at most so far, or, where it has never
-        answered, for as long as an answer may take. The pause begins after that.
-        """
+    def _rest_after_death(self, claimed: ClaimedSite, states: Iterable[LaneState]) -> Millis:
         rules = self._own_rules(claimed.key) or self._rules
-        pause_ms = max(claimed.pause_ms, int(rules.delay * 1000))
-        answer_ms = claimed.slowest_ms or int(rules.timeout * 1000)
-        asked_ago = max(0, self._clock.now() - claimed.silent_since)
-        return max(pause_ms, answer_ms + pause_ms - asked_ago) + self._clock.doubt
+        return rest_after_death(claimed, states, rules, self._clock.now()) + self._clock.doubt
 
     def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
         """Make the context of one seed; it is begun if it has a list already."""

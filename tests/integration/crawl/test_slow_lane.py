@@ -10,14 +10,19 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
+from sqlalchemy import select
 
+from scrawler.core.durable import handover
+from scrawler.core.machine.machine import Machine
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.seeds import EndReason, SeedState
+from scrawler.store.engine import open_database
+from scrawler.store.tables import site
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, NOT_FOUND, check_whole, page, run_whole
-from tests.integration.crawl.rig import running
+from tests.integration.crawl.rig import running, watch
 from tests.integration.fetch.servers import RawServer, Script, Visit, path_of
 from tests.limits import HANGS
 
@@ -152,20 +157,41 @@ def test_killed_at_any_point_the_slow_lane_is_still_there(crawl: Crawl, serve: S
     """One process after the other is killed; then two machines finish it."""
     servers = [serve(log.site(f"{n}")) for n in range(2)]
     crawl.add(server.url() for server in servers)
-    flags = ("--patience", "0.4", "--slow-delay", "0.1", "--slow-pass", "crawl", "--checkpoint-interval", "0.1")
+    flags = ("--patience=0.4", "--slow-timeout=3", "--slow-delay=0.1", "--slow-pass=crawl", "--checkpoint-interval=0.1")
     for marker in ("0/1", "1/behind"):
         already = log.paths.count(marker)
         with running(crawl, *flags, "--no-export") as process:
             log.wait_for_another(marker, already)
             process.send_signal(signal.SIGKILL)
             process.wait()
-    settings = {"patience": PATIENCE, "slow_delay": 0.1, "slow_pass": "crawl"}
+    settings = {"patience": PATIENCE, "slow_timeout": 3, "slow_delay": 0.1, "slow_pass": "crawl"}
     with ThreadPoolExecutor(2) as pool:
         ran = [pool.submit(crawl.run, lambda progress: None, threading.Event(), **settings) for _ in range(2)]
         assert [one.result(HANGS).outcome for one in ran] == ["ended", "ended"]
     check_whole(crawl)
     for server in servers:
         assert rows(crawl, server) == ALL
+
+
+def test_what_is_put_off_is_committed_at_once_with_the_time_that_it_took(
+    crawl: Crawl, serve: Serve, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who takes the site over after a kill does not ask for the page again beside the server's work on it."""
+    monkeypatch.setattr(handover, "_SOON", 500)
+    server = serve(log.site("here", slow={"/1", "/slow-1", "/slow-2", "/2"}, takes=LONGEST_RUN))
+    crawl.add([server.url()])
+    stop, until = threading.Event(), time.monotonic() + LONGEST_RUN
+
+    def look(_: Machine) -> None:
+        if crawl.seed(server.url()).counts.slowed or time.monotonic() > until:
+            stop.set()
+
+    watch(crawl.settings(checkpoint_interval=600, patience=PATIENCE, stop_timeout=0), look, stop)
+    assert crawl.seed(server.url()).counts.slowed
+    database = open_database(crawl.url)
+    with database.read() as connection:
+        assert connection.execute(select(site.c.slowest_ms)).scalar_one() >= 1000 * PATIENCE
+    database.close()
 
 
 def test_a_party_that_waits_keeps_its_list(crawl: Crawl, serve: Serve, log: Log) -> None:

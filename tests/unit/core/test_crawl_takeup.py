@@ -8,11 +8,13 @@ from functools import partial
 import pytest
 
 from scrawler.core.clock import DatabaseClock
+from scrawler.core.party.after_death import rest_after_death
 from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.model.claims import ClaimedSite
+from scrawler.model.lanes import LEFTOVER, NORMAL, SLOW, WANTED, LaneState
 from scrawler.settings import Settings
 from scrawler.urls.analyzer import UrlAnalyzer
 
@@ -58,9 +60,37 @@ def rest(settings: Settings, *, silent_for: int = 0, due_in: int = -HOUR, **know
 def test_a_site_of_a_dead_machine_rests_as_long_as_its_slowest_answer_and_its_pause(
     known: dict[str, int], seconds: float
 ) -> None:
-    settings = Settings(delay=0.5, timeout=30)
+    settings = Settings(delay=0.5, timeout=30, patience=0)
     least, most = rest(settings, after_death=True, **known)
     assert least <= seconds <= most + 0.01  # of which times are rounded to milliseconds
+
+
+def listed(kind: int, left: int, holder: int = 1) -> LaneState:
+    """Return a lane of seed 1 in which so much is left to be asked for."""
+    return LaneState(1, kind, holder, cursor=5, length=5 + left)
+
+
+@pytest.mark.parametrize(
+    ("slowest_ms", "lanes", "seconds"),
+    [
+        (700, [listed(NORMAL.number, 3)], 3.5),  # what it had asked for may be a slow page: it would be given up then
+        (5000, [listed(NORMAL.number, 3)], 5.5),  # such a page was given up, or has come, after that time
+        (700, [listed(NORMAL.number, 3), listed(SLOW.number, 2)], 3.5),
+        (700, [listed(NORMAL.number, 0), listed(SLOW.number, 2)], 100.5),
+        (700, [listed(LEFTOVER.number, 4), listed(SLOW.number, 2)], 100.5),  # leftovers are for the site's next seed
+        (700, [listed(LEFTOVER.number, 4, holder=2), listed(SLOW.number, 2)], 100.5),
+        (700, [listed(NORMAL.number, 3), listed(WANTED.number, 1)], 100.5),  # what a user has ordered comes first
+        (0, [listed(NORMAL.number, 3)], 30.5),
+        (0, [listed(SLOW.number, 3)], 100.5),
+    ],
+)
+def test_a_site_of_a_dead_machine_rests_until_what_it_had_asked_for_would_be_given_up(
+    slowest_ms: int, lanes: list[LaneState], seconds: float
+) -> None:
+    rules = CrawlRules.of(Settings(delay=0.5, timeout=30, patience=3, slow_timeout=100))
+    claimed = ClaimedSite(1, "a.org", 1, 0, (), False, slowest_ms=slowest_ms, after_death=True, silent_since=HOUR)
+    assert rest_after_death(claimed, lanes, rules, now=HOUR) == 1000 * seconds
+    assert rest_after_death(claimed, lanes, rules, now=2 * HOUR) == 500
 
 
 @pytest.mark.parametrize(
@@ -103,7 +133,7 @@ def test_a_site_that_was_given_back_need_not_wait_for_answers() -> None:
     assert rest(Settings(delay=0.5), pause_ms=2000, slowest_ms=9000)[1] < 0
 
 
-@pytest.mark.parametrize(("after_death", "seconds"), [(True, 2.7), (False, 0)])
+@pytest.mark.parametrize(("after_death", "seconds"), [(True, 5), (False, 0)])
 def test_a_site_that_is_not_taken_up_goes_back_as_it_came_and_rests_after_a_death(
     after_death: bool, seconds: float
 ) -> None:
