@@ -24,9 +24,9 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.process import OUTPUT, fresh_folder, uninterrupted
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE, import_command, run_command
-from scrawler.synthweb.process import LoggedRequest, SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import reachable
+from scrawler.features.synthweb.process import LoggedRequest, SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import reachable
 
 _NAMES = ("a", "b", "c")
 _ONE, _SHARED, _AGENTS = "one machine", "3 machines, one database", "3 agents"

@@ -23,9 +23,9 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.process import fresh_folder
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE
-from scrawler.synthweb.process import LoggedRequest, SynthServer
-from scrawler.synthweb.spec import Hosts, WebSpec
-from scrawler.synthweb.truth import reachable
+from scrawler.features.synthweb.process import LoggedRequest, SynthServer
+from scrawler.features.synthweb.spec import Hosts, WebSpec
+from scrawler.features.synthweb.truth import reachable
 
 _TIMEOUT = 600.0
 _PAGES_BY_MACHINE = "SELECT pages FROM machine ORDER BY id"

@@ -26,15 +26,15 @@ from experiments.lab.command import experiment
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.scrawler_command import import_command, run_command
-from scrawler.serving.app import SiteApp
-from scrawler.serving.catalogue import CHANGES, Catalogue
-from scrawler.serving.folder import Folder
-from scrawler.serving.lists import Lists
-from scrawler.serving.scanner import Scanner
-from scrawler.serving.server import Limits, make_server
-from scrawler.serving.site import Site
-from scrawler.synthweb.changes import DAY_S, Changes
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.serving.app import SiteApp
+from scrawler.features.serving.catalogue import CHANGES, Catalogue
+from scrawler.features.serving.folder import Folder
+from scrawler.features.serving.lists import Lists
+from scrawler.features.serving.scanner import Scanner
+from scrawler.features.serving.server import Limits, make_server
+from scrawler.features.serving.site import Site
+from scrawler.features.synthweb.changes import DAY_S, Changes
+from scrawler.features.synthweb.spec import WebSpec
 
 _HOUR_S = 3_600.0
 _PAGE_BYTES = 8_000

@@ -29,7 +29,7 @@ from experiments.lab.report import (
     write_report,
 )
 from experiments.lab.scaled import RATE, STEADY_RATE, Scaling, level_text, scaled, scaling_panels
-from scrawler.plan.simulation import Run
+from scrawler.features.plan.simulation import Run
 from scrawler.units import counted
 
 _PAPER = "paper 004, section 3.3"

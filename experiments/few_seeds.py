@@ -18,9 +18,9 @@ from experiments.lab.crawls import Crawl, crawled
 from experiments.lab.plots import Line, Panel
 from experiments.lab.recording import Sample, between, mean_over_time, share, thinned
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, medians, row_text, write_report
-from scrawler.synthweb.process import LoggedRequest, SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.process import LoggedRequest, SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.web import SyntheticWeb
 
 _PAPER = "paper 003, section 3.1"
 NO_DELAY, POLITE = "no delay", "polite"  # of the default profile

@@ -18,8 +18,8 @@ from experiments.lab.command import experiment
 from experiments.lab.estimates import estimators, first_checks, weighted
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Claim, Plot, Report, Row, number, row_text, write_report
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.revisit.schedule import Policy
-from scrawler.synthweb.spec import WebSpec
 
 _CHANGES = 0.1  # a day, in the mean of the pages that change
 _COMING_DAYS = 60  # so long as many pages come as go in the synthetic web

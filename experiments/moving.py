@@ -20,11 +20,11 @@ from experiments.lab.crawls import crawled
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.web import SyntheticWeb
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.web import SyntheticWeb
 from scrawler.urls.scope import site_key
 
 _TIMEOUT = 300.0

@@ -19,8 +19,8 @@ from experiments.lab.meter import Meter, cpu_counters, others_at_work
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 
 MB = 1_000_000
 PAGE_BYTES = 32_000

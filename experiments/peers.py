@@ -17,7 +17,7 @@ from experiments.competitors.webs import Web, broad, docsweb, docsweb_why_not, s
 from experiments.lab.command import experiment
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, row_text, write_report
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 
 _SPEC = WebSpec(sites=40, mean_pages=150, hidden=0.0)
 _GENTLE = WebSpec(sites=40, mean_pages=25, equal=True, latency_ms=100.0, hidden=0.0)

@@ -18,14 +18,14 @@ from experiments.lab.report import ROUND, Claim, Plot, Report, Row, row_text, wr
 from experiments.lab.scrawler_command import DATABASE
 from experiments.lab.sweep import gains_text, sweep, sweep_panels
 from experiments.lab.true_sites import OVERHEAD, true_sites
-from scrawler.plan.inputs import Gatherer, Limits
-from scrawler.plan.rules import CPU_PER_REQUEST, PlannedSite, PlanRules, plan_rules
-from scrawler.plan.simulation import Run, simulate
+from scrawler.features.plan.inputs import Gatherer, Limits
+from scrawler.features.plan.rules import CPU_PER_REQUEST, PlannedSite, PlanRules, plan_rules
+from scrawler.features.plan.simulation import Run, simulate
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.settings import Settings
 from scrawler.store.engine import open_database
 from scrawler.store.sizes import Sizes
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
 
 GOAL = 15.0  # percent by which a prediction may be off
 TIMEOUT = 300.0  # seconds

@@ -19,9 +19,9 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.process import OUTPUT, Figures, fresh_folder, run_measured
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE, import_command, run_command
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.web import SyntheticWeb
 
 _TIMEOUT = 1_500.0
 _ALL, _SCREENED = "all start pages", "pre-screened"

@@ -28,7 +28,7 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.process import OUTPUT, fresh_folder, run_measured
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE, run_command
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 
 _SPEC = WebSpec(sites=40, mean_pages=150)
 _QUICK_SPEC = WebSpec(sites=6, mean_pages=8)

@@ -22,9 +22,9 @@ from experiments.lab.command import experiment
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, number, row_text, write_report
 from scrawler.core.party.depth import Lane
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.web import Kind, SyntheticWeb
 from scrawler.model.lanes import LaneKey, LaneState, priority
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.web import Kind, SyntheticWeb
 from scrawler.urls.topic import Topic, level_of
 
 _DAMPING = 0.85

@@ -20,8 +20,8 @@ from experiments.lab.process import fresh_folder
 from experiments.lab.report import Plot, Report, Row, Value, number, row_text, write_report
 from experiments.lab.scaling import STEADY, TOGETHER, claims, findings, lines_of
 from experiments.lab.scrawler_command import DATABASE
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from tests.torture.sql import PlainSql
 
 SEEDS_PER_THREAD = 10

@@ -17,10 +17,10 @@ from experiments.lab.command import experiment
 from experiments.lab.crawls import crawled
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Claim, Plot, Report, Row, row_text, write_report
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
-from scrawler.synthweb.web import Kind, SyntheticWeb, Target
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
+from scrawler.features.synthweb.web import Kind, SyntheticWeb, Target
 
 _TIMEOUT = 300.0
 DOORS = "doors"  # seeds: the home page, a page of each part that it does not lead to, then any

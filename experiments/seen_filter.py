@@ -16,9 +16,9 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.report import MIB, Claim, Plot, Report, Row, row_text, write_report
 from experiments.lab.seen_cost import Cost, expected_lost, measured
 from scrawler.core.seen import ERROR_RATE
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
 
 Sizes = dict[str, tuple[int, ...]]
 

@@ -19,12 +19,12 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.process import OUTPUT, fresh_folder, run_measured
 from experiments.lab.report import Claim, Plot, Report, Row, number, write_report
 from experiments.lab.scrawler_command import DATABASE, run_command
+from scrawler.features.synthweb.process import WebProcess
+from scrawler.features.synthweb.traps.honest import LARGE_SHOP
+from scrawler.features.synthweb.traps.pages import BEYOND, TrapSite
+from scrawler.features.synthweb.traps.server import EVERYTHING, TrapWeb
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
-from scrawler.synthweb.process import WebProcess
-from scrawler.synthweb.traps.honest import LARGE_SHOP
-from scrawler.synthweb.traps.pages import BEYOND, TrapSite
-from scrawler.synthweb.traps.server import EVERYTHING, TrapWeb
 
 _MORE = 600  # pages that are fetched beside the real ones at most, or twice as many as a site may cost
 _LONGEST = 600.0  # seconds; a crawl that has not ended by then is one that does not end

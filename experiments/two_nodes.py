@@ -23,9 +23,9 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE
 from experiments.network import answered
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.results import Result
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
 from scrawler.units import counted
 
 MB = 1_000_000

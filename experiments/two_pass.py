@@ -17,10 +17,10 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.slow_pages import PATIENCE, Course, Pass, Trial
 from experiments.lab.waits import waited
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
+from scrawler.features.synthweb.web import SyntheticWeb
 
 WEB = WebSpec(
     sites=120,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.web import SyntheticWeb
 
 
 def home_pages(web: SyntheticWeb, site: int, robots: bool = True) -> int:

@@ -13,7 +13,7 @@ from experiments.bench.fleet import hosts_asked, machine_id, owned_hosts, runnin
 from experiments.lab.database import DatabaseServer, mariadb
 from experiments.lab.process import fresh_folder, interrupt_on_sigterm
 from experiments.lab.report import ROUND, Report, Row, row_text, write_report
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, kill, wait_for
 from tests.torture.web import Requests, host_of
 

@@ -10,11 +10,11 @@ from experiments.lab.database import DatabaseServer, mariadb
 from experiments.lab.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
 from experiments.lab.report import ROUND, Report, Row, row_text, write_report
 from experiments.lab.scrawler_command import run_command
+from scrawler.features.synthweb.process import ServerProcess
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.web import SyntheticWeb
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
-from scrawler.synthweb.process import ServerProcess
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.web import SyntheticWeb
 from tests.proxy import Proxy
 
 DELAYS = (0, 10, 100)  # milliseconds, there and back

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scrawler.synthweb.process import LoggedRequest
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.process import LoggedRequest
+from scrawler.features.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, children
 from tests.torture.web import Requests, host_of, is_robots, served
 

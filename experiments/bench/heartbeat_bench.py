@@ -14,7 +14,7 @@ from experiments.bench.fleet import pages_per_second, running_fleet
 from experiments.lab.database import mariadb
 from experiments.lab.process import fresh_folder, interrupt_on_sigterm
 from experiments.lab.report import ROUND, Report, Row, row_text, write_report
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.web import Requests
 

@@ -13,8 +13,8 @@ from experiments.lab.crawls import import_seeds
 from experiments.lab.process import OUTPUT, Figures, Sampler, fresh_folder, interrupt_on_sigterm, memory, run_measured
 from experiments.lab.report import MIB, RESULTS, Report, Row, row_text, write_report
 from experiments.lab.scrawler_command import crawl_totals, run_command
-from scrawler.synthweb.process import ServerProcess
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.process import ServerProcess
+from scrawler.features.synthweb.spec import WebSpec
 
 _KILLED_LATE = 60.0  # seconds after --max-time
 

@@ -8,9 +8,9 @@ from experiments.lab.crawls import import_seeds
 from experiments.lab.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
 from experiments.lab.report import MIB, ROUND, Report, Row, medians, row_text, write_report
 from experiments.lab.scrawler_command import crawl_totals, run_command
-from scrawler.synthweb.process import ServerProcess
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.process import ServerProcess
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.web import SyntheticWeb
 
 THREADS = (1, 5, 20)
 

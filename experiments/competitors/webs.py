@@ -16,10 +16,10 @@ from experiments.broadweb.log import Request
 from experiments.broadweb.pages import Pages, path_of
 from experiments.docsweb.server import DocsServer, serving
 from experiments.docsweb.sites import SITES, Site, home_urls, missing_packages
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
-from scrawler.synthweb.web import Kind
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
+from scrawler.features.synthweb.web import Kind
 from tests.torture.crawl import wait_for
 
 _ROBOTS = "/robots.txt"

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrawler.features.synthweb.changes import Changes, PageChanges
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.revisit.estimator import DAY_S, UNKNOWN, Checks, SiteRates, estimate
 from scrawler.revisit.policy import Bounds, Demand, age_s, freshness
 from scrawler.revisit.schedule import Policy, Visited, next_visit
-from scrawler.synthweb.changes import Changes, PageChanges
-from scrawler.synthweb.spec import WebSpec
 
 SITE_PAGES = 200
 _BOUNDS = Bounds(3_600.0, 365 * DAY_S)

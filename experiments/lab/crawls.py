@@ -12,7 +12,7 @@ import click
 from experiments.lab.process import OUTPUT, Figures, Sampler, fresh_folder, run_measured
 from experiments.lab.recording import Sample, between, read_recording
 from experiments.lab.scrawler_command import import_command, recorded, run_command
-from scrawler.synthweb.process import LoggedRequest, SynthServer
+from scrawler.features.synthweb.process import LoggedRequest, SynthServer
 
 _IMPORT_SECONDS = 600.0
 _ROBOTS = "/robots.txt"

@@ -24,10 +24,10 @@ from experiments.lab.report import ROUND, Row
 from experiments.lab.scrawler_command import DATABASE
 from experiments.lab.true_sites import true_sites
 from scrawler import Crawl as Library
-from scrawler.plan.simulation import Run, simulate
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.plan.simulation import Run, simulate
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.web import SyntheticWeb
 
 _FEED_EVERY = 0.5  # seconds between two looks whether further seeds are to be added
 _FIRST = 4  # seeds that are there at first where they are metered

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from experiments.lab.report import ROUND, Row
-from scrawler.plan.rules import PlannedSite, PlanRules
-from scrawler.plan.simulation import Look, Run, simulate
-from scrawler.synthweb.site import SiteSizes, is_dead, latency_s
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.plan.rules import PlannedSite, PlanRules
+from scrawler.features.plan.simulation import Look, Run, simulate
+from scrawler.features.synthweb.site import SiteSizes, is_dead, latency_s
+from scrawler.features.synthweb.spec import WebSpec
 
 DISTRIBUTOR = "distributor"
 WAYS = (DISTRIBUTOR, "free", "one", "hands")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from experiments.lab.plots import Line, Panel
 from experiments.lab.readings import DISTRIBUTOR, Reading, Size, rules_of, web_of
 from experiments.lab.report import Row, number
-from scrawler.plan.simulation import Run, simulate
+from scrawler.features.plan.simulation import Run, simulate
 
 RATE = "pages/s of a thread"
 STEADY_RATE = f"{RATE} while the queue has seeds"

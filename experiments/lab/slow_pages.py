@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from experiments.lab.waits import Wait
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 
 PATIENCE = 3.0  # seconds of the first pass
 

@@ -9,9 +9,9 @@ from statistics import NormalDist
 
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Row
-from scrawler.plan.rules import PlannedSite, PlanRules
-from scrawler.plan.simulation import simulate
-from scrawler.synthweb.site import mix
+from scrawler.features.plan.rules import PlannedSite, PlanRules
+from scrawler.features.plan.simulation import simulate
+from scrawler.features.synthweb.site import mix
 
 _ORDERS = 3  # of the same sites, whose means are told
 

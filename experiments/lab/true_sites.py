@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from scrawler.features.plan.rules import PlannedSite
+from scrawler.features.synthweb.truth import party
+from scrawler.features.synthweb.web import SyntheticWeb
 from scrawler.model.terms import url_hash
-from scrawler.plan.rules import PlannedSite
-from scrawler.synthweb.truth import party
-from scrawler.synthweb.web import SyntheticWeb
 
 OVERHEAD = 0.002  # seconds that an answer of the synthetic web takes beyond its latency
 

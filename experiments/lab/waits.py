@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scrawler.synthweb.process import LoggedRequest
+from scrawler.features.synthweb.process import LoggedRequest
 
 
 class Wait(NamedTuple):

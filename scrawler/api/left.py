@@ -1,4 +1,4 @@
-"""How long a crawl will take yet, by the reckoning of `scrawler plan`, while it goes on."""
+"""How long a crawl will take yet, as a feature reckons it that can."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Protocol
 
 from scrawler.api.log import LOG
 from scrawler.app import patiently_opened
 from scrawler.assembly.parts import product_token
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.feature import hooked
+from scrawler.model.sizes import CrawlLeft
 from scrawler.settings import Settings, with_live
 from scrawler.store.control import Control
 from scrawler.store.engine import Database
@@ -24,17 +27,25 @@ _EVERY = 10.0  # seconds between two reckonings
 _SHARE = 200.0  # times as long as one took, at least
 
 
+class Forecast(Protocol):
+    """Tells how long a crawl takes yet: what a feature offers under the name "time_left"."""
+
+    def __call__(self, left: CrawlLeft, settings: Settings, product_token: str, cores: int) -> float | None:
+        """Return the seconds; None where nobody can tell. Raises SettingsError."""
+
+
 def time_left(database: Database, settings: Settings) -> float | None:
     """Return the seconds that a crawl takes yet; None where nobody can tell. Raises StoreError.
 
     `settings` are those of its run; what is set in the database counts before them.
     """
-    from scrawler.plan.left import seconds_left  # not every run lasts until the first reckoning
-
+    forecast: Forecast | None = next(hooked("time_left"), None)
+    if forecast is None:
+        return None
     left = crawl_left(database)
     try:
         live = with_live(settings, Control(database).orders().settings)
-        return seconds_left(left, live, product_token(live), cores=_cores())
+        return forecast(left, live, product_token(live), cores=_cores())
     except SettingsError:
         return None
 

@@ -22,62 +22,52 @@ from scrawler.cli.lines import one_line
 from scrawler.cli.streams import make_streams_usable
 from scrawler.compiled import compiled_modules, compiled_part, outdated_parts
 from scrawler.errors import ScrawlerError
+from scrawler.feature import Command, feature_commands
 from scrawler.references import load_for_good, load_object
 from scrawler.supervisor.signals import heeds_hangups
 
 STOPPED_BY_USER = 130
 _BY_SIGNAL = 128  # and its number, as a shell says it
 _SCANNER = "scrawler.extract._linkscan"
+_WIDEST = 12  # letters of the longest name of a command
 _BUILD = "`python setup.py build_ext --inplace`"
 
-_COMMANDS = {
-    "import": "scrawler.cli.import_seeds:import_seeds_command",
-    "plan": "scrawler.cli.plan:plan",
-    "run": "scrawler.cli.run:run",
-    "crawl": "scrawler.cli.crawl:crawl",
-    "export": "scrawler.cli.export:export",
-    "pause": "scrawler.cli.pause:pause",
-    "resume": "scrawler.cli.resume:resume",
-    "stop": "scrawler.cli.stop:stop",
-    "set": "scrawler.cli.set_live:set_live",
-    "machines": "scrawler.cli.machines:machines",
-    "partition": "scrawler.cli.partition:partition",
-    "agents": "scrawler.cli.agents:agents",
-    "status": "scrawler.cli.status:status",
-    "seeds": "scrawler.cli.choosing:seeds",
-    "pages": "scrawler.cli.pages:pages",
-    "cat": "scrawler.cli.cat:cat",
-    "why": "scrawler.cli.why:why_command",
-    "changes": "scrawler.cli.changes:changes",
-    "diff": "scrawler.cli.changes:diff_command",
-    "report": "scrawler.cli.report:report",
-    "broken": "scrawler.cli.broken:broken",
-    "corpus": "scrawler.cli.corpus:corpus",
-    "rank": "scrawler.cli.rank:rank",
-    "wacz": "scrawler.cli.wacz:wacz",
-    "archive-copy": "scrawler.cli.archive_copy:archive_copy",
-    "verify": "scrawler.cli.verify:verify",
-    "db": "scrawler.cli.db:db",
-    "plugins": "scrawler.cli.plugins:plugins",
-    "synthweb": "scrawler.cli.synthweb:synthweb",
-    "serve-site": "scrawler.cli.serve_site:serve_site",
-    "listen": "scrawler.cli.listen:listen",
-    "completion": "scrawler.cli.completion:completion",
+_COMMANDS = {  # of the crawler; features declare their own
+    "import": Command("scrawler.cli.import_seeds:import_seeds_command"),
+    "run": Command("scrawler.cli.run:run", lasts=True),
+    "crawl": Command("scrawler.cli.crawl:crawl", lasts=True),
+    "export": Command("scrawler.cli.export:export", lists=True),
+    "pause": Command("scrawler.cli.pause:pause"),
+    "resume": Command("scrawler.cli.resume:resume"),
+    "stop": Command("scrawler.cli.stop:stop"),
+    "set": Command("scrawler.cli.set_live:set_live"),
+    "machines": Command("scrawler.cli.machines:machines", lists=True),
+    "partition": Command("scrawler.cli.partition:partition", lists=True),
+    "agents": Command("scrawler.cli.agents:agents", lists=True),
+    "status": Command("scrawler.cli.status:status", lists=True),
+    "seeds": Command("scrawler.cli.choosing:seeds", lists=True),
+    "pages": Command("scrawler.cli.pages:pages", lists=True),
+    "cat": Command("scrawler.cli.cat:cat", lists=True),
+    "why": Command("scrawler.cli.why:why_command", lists=True),
+    "changes": Command("scrawler.cli.changes:changes", lists=True),
+    "diff": Command("scrawler.cli.changes:diff_command", lists=True),
+    "report": Command("scrawler.cli.report:report", lists=True),
+    "broken": Command("scrawler.cli.broken:broken", lists=True),
+    "corpus": Command("scrawler.cli.corpus:corpus", lists=True),
+    "rank": Command("scrawler.cli.rank:rank", lists=True),
+    "wacz": Command("scrawler.cli.wacz:wacz"),
+    "archive-copy": Command("scrawler.cli.archive_copy:archive_copy"),
+    "verify": Command("scrawler.cli.verify:verify"),
+    "db": Command("scrawler.cli.db:db", lists=True),
+    "plugins": Command("scrawler.cli.plugins:plugins", lists=True),
+    "completion": Command("scrawler.cli.completion:completion", lists=True),
 }
 
-# These commands only list things: a reader who has seen enough (`| head`) is no error.
-_LISTING = frozenset(
-    (
-        *("plan", "export", "machines", "status", "seeds", "pages", "cat", "why", "report", "broken", "corpus"),
-        *("partition", "agents", "db", "plugins", "completion", "changes", "diff", "rank"),
-    )
-)
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 _UNUSABLE_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS}
 
 # What a value raises that no database of ours holds, and that no check of it has met.
 _ODD = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, struct.error, zlib.error)
-_AT_WORK = frozenset(("run", "crawl", "listen", "serve-site", "synthweb"))
 _PACKAGE = f"{os.sep}scrawler{os.sep}"
 
 _EPILOG = """\b
@@ -104,15 +94,36 @@ A TIME is 90, 90s, 5m or 2h; a SIZE is 500000, 32MiB or 1GB.
 """
 
 
+def _command(name: str) -> Command | None:
+    own = _COMMANDS.get(name)
+    return own if own is not None else feature_commands().get(name)
+
+
+def _invoked(context: click.Context) -> Command:
+    """Return the command that is called; a group without a command only shows its help."""
+    found = _command(context.invoked_subcommand or "")
+    return Command("", lists=True) if found is None else found
+
+
 class _Commands(click.Group):
     """The commands in the order of a crawl; each is imported when it is called, or listed with its help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return [*_COMMANDS, *feature_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        reference = _COMMANDS.get(cmd_name)
-        return None if reference is None else cast(click.Command, load_for_good(reference))
+        command = _command(cmd_name)
+        return None if command is None else cast(click.Command, load_for_good(command.reference))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the crawler's own commands, and then those of features."""
+        for title, names in (("Commands", _COMMANDS), ("Commands of features", feature_commands())):
+            with formatter.section(title):
+                formatter.write_dl([(name, self._in_short(ctx, name)) for name in names])
+
+    def _in_short(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return "" if command is None else command.get_short_help_str(limit=110 - 6 - _WIDEST)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -123,7 +134,7 @@ class _Commands(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches  # loaded for a wrong name alone
 
-            alike = get_close_matches(args[0], _COMMANDS, cutoff=0.7)
+            alike = get_close_matches(args[0], self.list_commands(ctx), cutoff=0.7)
             if not alike:
                 raise
             message = f"{error.message.rstrip('.')}; did you mean {' or '.join(alike)}?"
@@ -136,7 +147,7 @@ class _Commands(click.Group):
             sys.stdout.flush()
             return done
         except BrokenPipeError:
-            return 0 if ctx.invoked_subcommand in _LISTING else 1
+            return 0 if _invoked(ctx).lists else 1
         except OSError as error:
             if error.errno in _TOO_MANY_FILES:
                 raise ScrawlerError(f"{error.strerror}: raise what a process may open (ulimit -n)") from error
@@ -144,7 +155,7 @@ class _Commands(click.Group):
                 raise ScrawlerError(f"{error.filename}: {error.strerror}") from error
             raise
         except _ODD as error:
-            if sys.flags.dev_mode or ctx.invoked_subcommand in _AT_WORK:  # these have worked for days, perhaps
+            if sys.flags.dev_mode or _invoked(ctx).lasts:
                 raise
             raise ScrawlerError(_odd(error)) from error
 

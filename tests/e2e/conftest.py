@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from tests.forks import SCRAWLER, Fork, forks, may_be_forked, plain_environment
 from tests.limits import HANGS
 

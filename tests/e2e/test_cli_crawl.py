@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.truth import party
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.truth import party
 from tests.e2e.conftest import CRAWL, TIMEOUT, Rows, Scrawler, started, stop_cleanly
 from tests.e2e.gated import GatedSite
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from scrawler import Crawl
-from scrawler.synthweb.process import WebProcess
-from scrawler.synthweb.traps.server import TrapWeb
+from scrawler.features.synthweb.process import WebProcess
+from scrawler.features.synthweb.traps.server import TrapWeb
 from tests.e2e.conftest import Scrawl
 from tests.e2e.test_cli_crawl_in_one_go import FLAGS
 from tests.integration.api.site import HTML, Answer, Site, linking

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.synthweb.process import SynthServer
+from scrawler.features.synthweb.process import SynthServer
 from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, shell
 
 RUN = (*CRAWL, "--no-export")

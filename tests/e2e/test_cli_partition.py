@@ -13,6 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from scrawler.cli.main import scrawler as group
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import Hosts, WebSpec
+from scrawler.features.synthweb.truth import Party, party
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
@@ -20,9 +23,6 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.pages import Pages
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import Hosts, WebSpec
-from scrawler.synthweb.truth import Party, party
 from tests.e2e.conftest import CRAWL, TIMEOUT, Scrawler, started
 from tests.torture.crawl import wait_for
 

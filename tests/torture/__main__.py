@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random, randrange
 from typing import TypeAlias
 
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 from tests import mariadb, postgresql
 from tests.mariadb import MariaDb, running_mariadb
 from tests.postgresql import Postgresql, running_postgresql

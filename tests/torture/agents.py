@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
 
-from scrawler.synthweb.process import LoggedRequest, SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import reachable
+from scrawler.features.synthweb.process import LoggedRequest, SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import reachable
 from tests.integration.agents.conftest import Agents, kill
 from tests.integration.exchange.strangers import ATTACKS, crowd
 from tests.limits import HANGS

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import ClassVar
 from zlib import crc32
 
-from scrawler.synthweb import server
-from scrawler.synthweb.command import synthweb
-from scrawler.synthweb.http import HttpRequest
-from scrawler.synthweb.pages import Answer
-from scrawler.synthweb.process import ServerProcess
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb import server
+from scrawler.features.synthweb.command import synthweb
+from scrawler.features.synthweb.http import HttpRequest
+from scrawler.features.synthweb.pages import Answer
+from scrawler.features.synthweb.process import ServerProcess
+from scrawler.features.synthweb.spec import WebSpec
 
 PATIENCE = 1.0  # seconds that a crawler shall wait for a page at first
 SLOW = 2.5  # seconds that a slow one takes
@@ -45,7 +45,7 @@ class MoodyServer(ServerProcess):
 
     def __init__(self, spec: WebSpec, log: Path) -> None:
         super().__init__(spec, log=log)
-        self._command[self._command.index("scrawler.synthweb")] = "tests.torture.moody"
+        self._command[self._command.index("scrawler.features.synthweb")] = "tests.torture.moody"
 
 
 class _Moody(server._Server):  # its one other user is a test

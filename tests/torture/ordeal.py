@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 from tests.limits import HANGS
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.faults import Fault

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.web import Requests, host_of, is_robots, served
 

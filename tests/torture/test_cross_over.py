@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.synthweb.process import ServerProcess
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import reachable
+from scrawler.features.synthweb.process import ServerProcess
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import reachable
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.verify import archive, counters, lists, owners, politeness
 from tests.torture.web import Requests, TortureWeb

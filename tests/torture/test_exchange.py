@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from scrawler.synthweb.process import ServerProcess
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import reachable
+from scrawler.features.synthweb.process import ServerProcess
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import reachable
 from tests.torture.broker import BROKERS, Broker
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.messy import MessyNetwork, Networks

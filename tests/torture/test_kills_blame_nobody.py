@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 from tests.torture.crawl import Pace
 from tests.torture.faults import KillMachine
 from tests.torture.ordeal import Ordeal

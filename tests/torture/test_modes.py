@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from _pytest.mark.structures import ParameterSet
 
+from scrawler.features.synthweb.process import ServerProcess
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import reachable
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
-from scrawler.synthweb.process import ServerProcess
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import reachable
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.verify import archive, counters, lists, owners, politeness
 from tests.torture.web import Requests, TortureWeb

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 from tests.consistency import check_records
 from tests.limits import HANGS
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for

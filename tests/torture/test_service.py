@@ -23,8 +23,8 @@ from typing import Any
 
 import pytest
 
-from scrawler.synthweb.process import ServerProcess, read_log
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.process import ServerProcess, read_log
+from scrawler.features.synthweb.spec import WebSpec
 from tests.consistency import check_records
 from tests.forks import SCRAWLER, Fork, forks
 from tests.limits import HANGS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 from tests.limits import HANGS
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.verify import verify

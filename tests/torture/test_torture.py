@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.spec import WebSpec
 from tests.mariadb import MariaDb
 from tests.postgresql import Postgresql
 from tests.torture.crawl import Pace

@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from scrawler.features.synthweb.process import LoggedRequest
 from scrawler.store.ahead import LISTED_IN
-from scrawler.synthweb.process import LoggedRequest
 from tests.torture.archive import Span, index_lines, records
 from tests.torture.crawl import CrawlUnderTest
 from tests.torture.moody import Mood

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from scrawler.synthweb.process import LoggedRequest, ServerProcess, read_log
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import Party, party
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.process import LoggedRequest, ServerProcess, read_log
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import Party, party
+from scrawler.features.synthweb.web import SyntheticWeb
 from tests.torture.moody import Mood, MoodyServer, mood_of
 
 MAX_DEPTH = 15  # the crawler's default; no site is as deep

@@ -21,8 +21,8 @@ def _contract(beginning: str) -> dict[str, Any]:
 
 def test_only_rooms_that_are_named_know_what_is_forbidden() -> None:
     for contract, knowing in (
-        ("Only the store", {"store", "serving"}),  # the latter shows rows of other databases
-        ("Only the command line", {"cli", "synthweb"}),
+        ("Only the store", {"store", "features"}),
+        ("Only the command line", {"cli", "features"}),
     ):
         bound = {name.removeprefix("scrawler.") for name in _contract(contract)["source_modules"]}
         assert bound == ROOMS - knowing - {"__main__"}, contract

@@ -39,7 +39,14 @@ def test_each_kind_of_error_of_the_library_is_a_scrawler_error() -> None:
 FEW_WANT = (
     *("scrawler.api.stream", "scrawler.archive.wacz", "scrawler.exchange.tcp", "scrawler.extract.hazards"),
     *("scrawler.extract.lexbor", "scrawler.extract.visible", "scrawler.hidden", "scrawler.insight.report"),
-    *("scrawler.plan", "scrawler.store.thinning", "scrawler.supervisor.supervisor", "fsspec", "requests", "selectolax"),
+    *(
+        "scrawler.features.plan",
+        "scrawler.store.thinning",
+        "scrawler.supervisor.supervisor",
+        "fsspec",
+        "requests",
+        "selectolax",
+    ),
     *("sqlalchemy.dialects.mysql", "sqlalchemy.dialects.postgresql", "sqlalchemy.orm", "tqdm"),
 )
 
@@ -49,7 +56,7 @@ def test_a_command_begins_without_what_few_want(command: str) -> None:
     """Each of these would cost every crawl milliseconds of CPU; who wants one loads it then."""
     code = (
         "import sys; import scrawler.cli; from scrawler.references import load_for_good;"
-        f"load_for_good(sys.modules['scrawler.cli.main']._COMMANDS[{command!r}]); print(*sys.modules)"
+        f"load_for_good(sys.modules['scrawler.cli.main']._command({command!r}).reference); print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())

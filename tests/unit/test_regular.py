@@ -15,10 +15,10 @@ from scrawler.assembly.exchange import shared_secret
 from scrawler.assembly.topics import make_focus
 from scrawler.assembly.visit_shares import read_rank_file
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.features.serving.signing import read_keys
+from scrawler.features.serving.tables import read_tables
 from scrawler.fetch.given import GivenFiles
 from scrawler.regular import open_regular, read_regular
-from scrawler.serving.signing import read_keys
-from scrawler.serving.tables import read_tables
 from scrawler.settings import Settings, load_settings
 from scrawler.telling.feed_file import check_feed_file
 from scrawler.telling.telling import webhook_secret

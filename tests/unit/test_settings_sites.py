@@ -8,8 +8,8 @@ import pytest
 
 from scrawler.core.rules import HostRules, tables_of_site, tables_of_url
 from scrawler.errors import SettingsError
-from scrawler.plan.inputs import Gatherer, Limits, own_rules
-from scrawler.plan.rules import PlanRules
+from scrawler.features.plan.inputs import Gatherer, Limits, own_rules
+from scrawler.features.plan.rules import PlanRules
 from scrawler.settings import Settings, is_by_host, live_text, load_settings, of_tables, sites, tables_for, with_live
 from scrawler.settings.sites import HostPattern, read_pattern
 

@@ -5,8 +5,8 @@ when it looks. So there are three: a collector fills all its room at each look; 
 a hand, as many seeds as it holds at most, and the next hand only when none is left. With the last, places stay empty
 although seeds wait.
 
-All are called under the machine's turn, and know neither threads nor clocks: the planner (scrawler/plan) lets the same
-classes work on virtual time.
+All are called under the machine's turn, and know neither threads nor clocks: who predicts crawls lets the
+same classes work on virtual time.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Deviations, and why:
   becomes inactive, by the thread that sees it: without a delay between requests that moment is short.
 
 What is decided here knows neither threads nor clocks: `UrlDistributor` is the thread that lets a `SeedDealer` work in a
-machine, and the planner (scrawler/plan) lets one work on virtual time, with sites and collectors of its own.
+machine, and the planner (scrawler/features/plan) lets one work on virtual time, with sites and collectors of its own.
 """
 
 from __future__ import annotations

@@ -20,14 +20,14 @@ from scrawler.errors import SettingsError
 from scrawler.exchange.communicator import Batch, Item
 from scrawler.exchange.door import Door
 from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party, reachable
+from scrawler.features.synthweb.web import SyntheticWeb
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.inboxes import exchanged
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party, reachable
-from scrawler.synthweb.web import SyntheticWeb
 from scrawler.urls.scope import site_key
 from tests.integration.agents.conftest import SCRAWLER, Agents, free_port, kill
 from tests.integration.crawl.hostile import NOT_FOUND, page

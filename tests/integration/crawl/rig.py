@@ -18,6 +18,8 @@ from scrawler.core.distribution.distributor import UrlDistributor
 from scrawler.core.machine.heartbeat import Heartbeat
 from scrawler.core.machine.lease import Lease
 from scrawler.core.machine.machine import Machine
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.truth import party
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.machines import MachineState, Orders
 from scrawler.settings import Settings
@@ -29,8 +31,6 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.guests import GuestInboxes
 from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.truth import party
 from tests.forks import SCRAWLER, Fork, forks, plain_environment
 
 if TYPE_CHECKING:

@@ -6,6 +6,9 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party, reachable
 from scrawler.insight.why import why
 from scrawler.model.exchange import Exchanged, Guests
 from scrawler.model.scope import Scope
@@ -13,9 +16,6 @@ from scrawler.model.seeds import SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party, reachable
 from tests.integration.crawl.hostile import by_host, page
 from tests.integration.fetch.servers import answer
 

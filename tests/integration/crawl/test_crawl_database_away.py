@@ -15,9 +15,9 @@ from sqlalchemy.exc import DBAPIError
 from scrawler import app
 from scrawler.core.progress import Progress
 from scrawler.errors import StoreAwayError
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.seeds import SeedState
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import check_whole
 from tests.integration.crawl.rig import truth

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.collecting import places
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings.parts import PART_KINDS
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
 from tests.integration.crawl.hostile import page
 from tests.integration.crawl.rig import watch
 from tests.integration.fetch.servers import RawServer, Visit

@@ -9,11 +9,11 @@ import pytest
 
 from scrawler.core.distribution import selector
 from scrawler.core.distribution.openers import Opener, kept_open_by
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.store.engine import Database, open_database
 from scrawler.store.externals import AsCandidates
 from scrawler.store.machines import Machines
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.rig import running, watch
 from tests.integration.store.crawling import Worker
 from tests.limits import HANGS

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import insert
 
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party, reachable
 from scrawler.insight.answer import SENT
 from scrawler.insight.why import why
 from scrawler.model.exchange import Exchanged, Mode
@@ -19,9 +22,6 @@ from scrawler.store.engine import open_database
 from scrawler.store.inboxes import exchanged
 from scrawler.store.outbox import ByMode
 from scrawler.store.tables import outbox
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party, reachable
 from tests.integration.crawl.hostile import by_host, page
 
 if TYPE_CHECKING:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import Connection
 
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
 from scrawler.insight.answer import REFUSED
 from scrawler.insight.why import why
 from scrawler.model.rows import ExternalRow
@@ -18,9 +21,6 @@ from scrawler.model.seeds import SeedState
 from scrawler.store.engine import Database, open_database
 from scrawler.store.externals import AsCandidates
 from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
 from tests.integration.crawl.hostile import by_path, page, run_whole

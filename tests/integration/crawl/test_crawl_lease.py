@@ -13,12 +13,12 @@ from scrawler.core.machine.lease import Lease
 from scrawler.core.machine.machine import Machine
 from scrawler.core.progress import Progress
 from scrawler.errors import StoreBusyError
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.machines import MachineState
 from scrawler.store.claims import Claims
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
 from tests.dead import declare_dead
 from tests.integration.crawl.rig import truth, watch
 

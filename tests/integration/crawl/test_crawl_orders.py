@@ -13,14 +13,14 @@ import pytest
 from scrawler.core.machine.machine import Machine
 from scrawler.core.machine.permission import Permission
 from scrawler.core.progress import Progress, RunSummary
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
 from scrawler.model.machines import MachineState
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.control import Control
 from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import Machines
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
 from tests.dead import declare_dead
 from tests.integration.crawl.rig import truth, watch
 from tests.integration.fetch.servers import RawServer, Visit, answer

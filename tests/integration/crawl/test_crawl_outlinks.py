@@ -11,8 +11,8 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.core.answers.outlinks import MOST_OUTLINKS
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import Reply, by_path, page, redirect, run_whole
 from tests.integration.crawl.rig import watch

@@ -12,14 +12,14 @@ from types import ModuleType
 import pytest
 
 from scrawler.errors import PluginError
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.machines import MachineState
 from scrawler.model.seeds import EndReason
 from scrawler.plugins import PartKind
 from scrawler.settings import PART_KINDS, Settings, is_list
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import asked, by_path, page, redirect, run_whole
 from tests.integration.crawl.rig import truth

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.asking.visits import Visits
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import Hosts, WebSpec
 from scrawler.model.seeds import EndReason
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import Hosts, WebSpec
 from tests.integration.crawl.hostile import by_host, page
 from tests.limits import EARLY, FAR, HANGS
 

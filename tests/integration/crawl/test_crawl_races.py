@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
 from scrawler.model.seeds import SeedState
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
 from tests.integration.crawl.rig import watch
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ import pytest
 from scrawler import machine_run
 from scrawler.app import run_crawl
 from scrawler.core.progress import Progress
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.overview import MachineView
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
 from tests.consistency import check_records, orphans_of
 from tests.integration.crawl.hostile import LONGEST_RUN
 from tests.integration.crawl.rig import running, watch

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.progress import Progress
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl

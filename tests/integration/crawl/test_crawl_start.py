@@ -27,6 +27,8 @@ from scrawler import assembly
 from scrawler.app import prepare_crawl
 from scrawler.core.progress import RunSummary
 from scrawler.errors import StartError
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.machine_run import Launch
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
@@ -35,8 +37,6 @@ from scrawler.supervisor import supervisor as supervisors
 from scrawler.supervisor.messages import Failure, order_line, read_report, report_line
 from scrawler.supervisor.process import MachineProcess
 from scrawler.supervisor.supervisor import Supervisor
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
 from tests import forks
 from tests.forks import SCRAWLER
 from tests.integration.crawl.conftest import Crawl

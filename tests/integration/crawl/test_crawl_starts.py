@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from tests.integration.crawl.rig import truth, watch
 from tests.plugged import importable, install
 

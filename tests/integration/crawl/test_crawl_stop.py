@@ -18,13 +18,13 @@ from scrawler.app import run_crawl
 from scrawler.core.machine.machine import Machine
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.core.progress import Progress
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.seeds import SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.tables import site, thread_statistics
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.rig import watch
 from tests.limits import EARLY, FAR, HANGS
 

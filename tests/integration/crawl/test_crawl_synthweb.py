@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.progress import Progress
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.candidates import Candidates
 from scrawler.store.engine import open_database
 from scrawler.store.externals import AsCandidates
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
 from scrawler.urls.verdict import COUNTED_AGAIN, Verdict
 from tests.integration.crawl.rig import watch
 

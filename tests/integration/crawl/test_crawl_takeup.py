@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.machine.machine import Machine
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.truth import party
 from scrawler.model.lanes import CHUNK_ENTRIES
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
 from tests.integration.crawl.hostile import asked, by_path, page
 from tests.integration.crawl.rig import watch
 from tests.integration.fetch.servers import RawServer

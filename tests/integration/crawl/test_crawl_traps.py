@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from scrawler.core.traps.patterns import pattern_of
+from scrawler.features.synthweb.process import WebProcess
+from scrawler.features.synthweb.traps.pages import TrapSite
+from scrawler.features.synthweb.traps.server import TrapWeb
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow, PatternRow
 from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
-from scrawler.synthweb.process import WebProcess
-from scrawler.synthweb.traps.pages import TrapSite
-from scrawler.synthweb.traps.server import TrapWeb
 from scrawler.urls.verdict import Verdict
 from tests.integration.crawl.rig import running
 

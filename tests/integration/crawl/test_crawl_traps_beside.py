@@ -13,11 +13,11 @@ import pytest
 
 from scrawler.core.traps import texts
 from scrawler.extract.simhash import Fingerprint, fingerprint_of
+from scrawler.features.synthweb.process import WebProcess
+from scrawler.features.synthweb.traps.pages import BEYOND
+from scrawler.features.synthweb.traps.server import TrapWeb
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
-from scrawler.synthweb.process import WebProcess
-from scrawler.synthweb.traps.pages import BEYOND
-from scrawler.synthweb.traps.server import TrapWeb
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from sqlalchemy import update
 
 from scrawler.app import begin_again, retry_lost
 from scrawler.errors import SettingsError, StoreError
+from scrawler.features.synthweb.process import LoggedRequest, SynthServer
 from scrawler.model.records import Loss, LossKind
 from scrawler.model.results import Result
 from scrawler.store.engine import Database, open_database
 from scrawler.store.losses import Losses, LostSum
 from scrawler.store.tables import machine
 from scrawler.store.upgrade import upgrade_database
-from scrawler.synthweb.process import LoggedRequest, SynthServer
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.losses.losing import asked, totals

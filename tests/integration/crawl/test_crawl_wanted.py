@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrawler.app import retry_urls
+from scrawler.features.synthweb.process import WebProcess
+from scrawler.features.synthweb.traps.server import TrapWeb
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.seeds import EndReason
-from scrawler.synthweb.process import WebProcess
-from scrawler.synthweb.traps.server import TrapWeb
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, Reply, asked, by_path, page
 from tests.integration.crawl.rig import running

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from scrawler.features.synthweb.faults.answers import ANSWER_FAULTS
+from scrawler.features.synthweb.faults.documents import DOCUMENT_FAULTS
+from scrawler.features.synthweb.faults.server import FaultWeb
+from scrawler.features.synthweb.faults.sites import SITE_FAULTS
+from scrawler.features.synthweb.process import WebProcess
 from scrawler.fetch.blocking import RequestsDownloader
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Downloader, Response
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason, Seed
-from scrawler.synthweb.faults.answers import ANSWER_FAULTS
-from scrawler.synthweb.faults.documents import DOCUMENT_FAULTS
-from scrawler.synthweb.faults.server import FaultWeb
-from scrawler.synthweb.faults.sites import SITE_FAULTS
-from scrawler.synthweb.process import WebProcess
 from tests.integration.crawl.conftest import Crawl
 from tests.limits import FAR, allow
 

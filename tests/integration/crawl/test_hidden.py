@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import select
 
 from scrawler.app import begin_again
+from scrawler.features.synthweb.shop import Shop
 from scrawler.model.results import Result
 from scrawler.model.rows import SearchQueryRow
 from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
 from scrawler.store.tables import search, search_query
-from scrawler.synthweb.shop import Shop
 from tests.integration.crawl.hostile import asked, page, run_whole
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of

@@ -14,12 +14,12 @@ from sqlalchemy import select
 
 from scrawler.core.durable import handover
 from scrawler.core.machine.machine import Machine
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.tables import site
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, NOT_FOUND, check_whole, page, run_whole
 from tests.integration.crawl.rig import running, watch

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import Validators, WebSpec
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.model.visits import WHOLE_EVERY
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import Validators, WebSpec
 from tests.consistency import check_records
 from tests.integration.crawl.earlier import another, file_of, records
 from tests.integration.crawl.hostile import NOT_FOUND, page

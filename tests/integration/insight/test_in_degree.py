@@ -16,13 +16,13 @@ from scrawler.app import begin_again
 from scrawler.assembly.visit_shares import weight_of
 from scrawler.cli.rank import rank
 from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.web import Kind, SyntheticWeb
 from scrawler.insight.in_degree import InDegrees
 from scrawler.model.results import Result as PageResult
 from scrawler.revisit.importance import by_links
 from scrawler.revisit.policy import optimal_visits
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.web import Kind, SyntheticWeb
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, Reply, by_path, page, redirect
 from tests.integration.fetch.servers import RawServer

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from scrawler.listen.server import Listener, Listening
+from scrawler.features.push.server import Listener, Listening
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls

@@ -10,8 +10,8 @@ from contextlib import ExitStack, closing, suppress
 
 import pytest
 
-from scrawler.listen import app, server
-from scrawler.listen.intake import digest_of, new_key
+from scrawler.features.push import app, server
+from scrawler.features.push.intake import digest_of, new_key
 from scrawler.model.scope import Scope
 from scrawler.store.engine import open_database
 from scrawler.store.pushes import Pushes

@@ -77,8 +77,8 @@ def test_what_is_no_message_of_the_protocol(rig: Rig, site: Site, message: objec
 
 
 def test_a_file_that_cannot_be_had_lets_urls_wait(rig: Rig, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrawler.listen.proofs._PAUSES", (0.1,) * 4_000)
-    monkeypatch.setattr("scrawler.listen.proofs._WAIT", 0.2)
+    monkeypatch.setattr("scrawler.features.push.proofs._PAUSES", (0.1,) * 4_000)
+    monkeypatch.setattr("scrawler.features.push.proofs._WAIT", 0.2)
     site.paths[f"/{KEY}.txt"] = BUSY
     with rig.listening():
         assert rig.get("/indexnow", url=rig.server.url("/one"), key=KEY).status == 202
@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_had_lets_urls_wait(rig: Rig, site: Site, monkeypa
 def test_what_somebody_else_could_not_prove_does_not_hold_up_who_can(
     rig: Rig, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrawler.listen.proofs._WAIT", 0.0)
+    monkeypatch.setattr("scrawler.features.push.proofs._WAIT", 0.0)
     site.paths["/forged-key-1.txt"] = BUSY
     with rig.listening():
         assert rig.get("/indexnow", url=rig.server.url("/one"), key="forged-key-1").status == 202
@@ -104,8 +104,8 @@ def test_what_somebody_else_could_not_prove_does_not_hold_up_who_can(
 def test_who_forges_keys_of_a_site_does_not_fill_the_queue(
     rig: Rig, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrawler.listen.proofs._WAIT", 0.0)
-    monkeypatch.setattr("scrawler.listen.proofs._OF_A_SITE", 3)
+    monkeypatch.setattr("scrawler.features.push.proofs._WAIT", 0.0)
+    monkeypatch.setattr("scrawler.features.push.proofs._OF_A_SITE", 3)
     site.paths.update({f"/forged-key-{number}.txt": BUSY for number in range(9)})
     site.held["/forged-key-0.txt"] = held = threading.Event()
 
@@ -124,7 +124,7 @@ def test_who_forges_keys_of_a_site_does_not_fill_the_queue(
 def test_a_url_that_waits_for_another_proof_is_not_acknowledged(
     rig: Rig, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrawler.listen.proofs._WAIT", 0.0)
+    monkeypatch.setattr("scrawler.features.push.proofs._WAIT", 0.0)
     site.paths["/forged-key-0.txt"] = BUSY
     site.held[f"/{KEY}.txt"] = held = threading.Event()
     url = rig.server.url("/one")

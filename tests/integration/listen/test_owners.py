@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from scrawler.listen import owners as desk
-from scrawler.listen.owners import challenge_of
+from scrawler.features.push import owners as desk
+from scrawler.features.push.owners import challenge_of
 from scrawler.store.engine import open_database
 from tests.integration.crawl.hostile import page
 from tests.integration.listen.conftest import Rig, Site

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from scrawler.listen.feeds import NoFeedError, discovered, read_feed
-from scrawler.listen.websub import DiscoveryError, subscribe
+from scrawler.features.push.feeds import NoFeedError, discovered, read_feed
+from scrawler.features.push.websub import DiscoveryError, subscribe
 from scrawler.store.engine import open_database
 from scrawler.store.subscriptions import Subscription, Subscriptions
 from tests.integration.crawl.hostile import page

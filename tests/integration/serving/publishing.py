@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
-from scrawler.inbound.rate import RateLimit
-from scrawler.inbound.sockets import serve
-from scrawler.serving.app import SiteApp
-from scrawler.serving.catalogue import Catalogue
-from scrawler.serving.folder import Folder
-from scrawler.serving.rows import Rows
-from scrawler.serving.scanner import Scanner
-from scrawler.serving.server import Limits, Tls, bound_at, make_server
-from scrawler.serving.signing import Verifier
-from scrawler.serving.site import Site
-from scrawler.serving.templates import Templates
+from scrawler.features.inbound.rate import RateLimit
+from scrawler.features.inbound.sockets import serve
+from scrawler.features.serving.app import SiteApp
+from scrawler.features.serving.catalogue import Catalogue
+from scrawler.features.serving.folder import Folder
+from scrawler.features.serving.rows import Rows
+from scrawler.features.serving.scanner import Scanner
+from scrawler.features.serving.server import Limits, Tls, bound_at, make_server
+from scrawler.features.serving.signing import Verifier
+from scrawler.features.serving.site import Site
+from scrawler.features.serving.templates import Templates
 from tests.limits import HANGS
 
 LONG_AGO = 1_700_000_000.0

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from scrawler.serving.rows import RowError, Rows
-from scrawler.serving.tables import TablesError, read_tables
-from scrawler.serving.templates import PageError, Templates
+from scrawler.features.serving.rows import RowError, Rows
+from scrawler.features.serving.tables import TablesError, read_tables
+from scrawler.features.serving.templates import PageError, Templates
 from tests.integration.serving.publishing import Published, publishing
 from tests.integration.serving.test_site import ask, listed
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.serving import catalogue as catalogue_module
-from scrawler.serving.catalogue import Catalogue, CatalogueError, Change
-from scrawler.serving.folder import Folder, FolderError
-from scrawler.serving.scanner import Scanner
+from scrawler.features.serving import catalogue as catalogue_module
+from scrawler.features.serving.catalogue import Catalogue, CatalogueError, Change
+from scrawler.features.serving.folder import Folder, FolderError
+from scrawler.features.serving.scanner import Scanner
 
 LONG_AGO = 1_700_000_000
 

@@ -21,10 +21,10 @@ from xml.etree import ElementTree
 import pytest
 
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
-from scrawler.inbound import sockets
-from scrawler.inbound.rate import RateLimit
-from scrawler.serving.server import Limits, Tls
-from scrawler.serving.signing import Verifier, signature_headers
+from scrawler.features.inbound import sockets
+from scrawler.features.inbound.rate import RateLimit
+from scrawler.features.serving.server import Limits, Tls
+from scrawler.features.serving.signing import Verifier, signature_headers
 from tests.integration.fetch.servers import USAGE
 from tests.integration.serving.publishing import Published, publishing
 from tests.limits import FAR, HANGS

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from scrawler.core.party.entries import encode, stored_entry
+from scrawler.features.synthweb.changes import PageChanges
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import REVISIT
 from scrawler.model.scope import Scope
@@ -24,7 +25,6 @@ from scrawler.store.frontier import state_of
 from scrawler.store.revisits import Revisits
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.tables import url_state
-from scrawler.synthweb.changes import PageChanges
 from tests.unit.revisit.rows import row_at
 
 DAY = 86_400_000

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from scrawler.features.synthweb.changes import Changes
+from scrawler.features.synthweb.spec import WebSpec
 from scrawler.revisit.estimator import DAY_S
 from scrawler.revisit.policy import freshness, optimal_visits
 from scrawler.store.engine import open_database
-from scrawler.synthweb.changes import Changes
-from scrawler.synthweb.spec import WebSpec
 from tests.integration.store.kept import BEGIN, DAY, HOUR, KeptSite
 
 PAGES, DAYS, EVERY = 48, 80, 6  # so many days on average between two visits of a page

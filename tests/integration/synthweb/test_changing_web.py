@@ -5,8 +5,8 @@ from __future__ import annotations
 from http.client import HTTPConnection
 from pathlib import Path
 
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import Hosts, Validators, WebSpec
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import Hosts, Validators, WebSpec
 from tests.integration.synthweb.test_server import free_ports
 from tests.limits import HANGS
 

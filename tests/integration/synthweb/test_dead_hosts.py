@@ -8,10 +8,10 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from scrawler.synthweb import unanswered
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import Hosts, WebSpec
-from scrawler.synthweb.web import FIRST_ADDRESS, SyntheticWeb, site_address
+from scrawler.features.synthweb import unanswered
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import Hosts, WebSpec
+from scrawler.features.synthweb.web import FIRST_ADDRESS, SyntheticWeb, site_address
 from tests.integration.synthweb.test_server import free_ports
 from tests.limits import HANGS
 

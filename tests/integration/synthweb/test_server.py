@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 
 from scrawler.errors import SettingsError
-from scrawler.synthweb.pages import PageWriter
-from scrawler.synthweb.process import ServerProcess, SynthServer
-from scrawler.synthweb.spec import Hosts, WebSpec
-from scrawler.synthweb.web import Kind, SyntheticWeb, Target
+from scrawler.features.synthweb.pages import PageWriter
+from scrawler.features.synthweb.process import ServerProcess, SynthServer
+from scrawler.features.synthweb.spec import Hosts, WebSpec
+from scrawler.features.synthweb.web import Kind, SyntheticWeb, Target
 from tests.limits import EARLY, HANGS
 from tests.truth import home_pages
 
@@ -355,7 +355,7 @@ def rss_mb(pid: int) -> float:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_says_where_it_serves_and_stops_cleanly(tmp_path: Path, number: int) -> None:
     seeds = tmp_path / "seeds.txt"
-    command = [sys.executable, "-m", "scrawler.synthweb", "--port=0", "--sites=5", f"--seeds-file={seeds}"]
+    command = [sys.executable, "-m", "scrawler.features.synthweb", "--port=0", "--sites=5", f"--seeds-file={seeds}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         line = process.stdout.readline()

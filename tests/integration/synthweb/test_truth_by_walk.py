@@ -9,10 +9,10 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
 
-from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import Hosts, WebSpec
-from scrawler.synthweb.truth import Party, party
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.process import SynthServer
+from scrawler.features.synthweb.spec import Hosts, WebSpec
+from scrawler.features.synthweb.truth import Party, party
+from scrawler.features.synthweb.web import SyntheticWeb
 from tests.limits import HANGS
 
 LINKS = {"a": "href", "area": "href", "iframe": "src"}

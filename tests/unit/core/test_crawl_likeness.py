@@ -14,11 +14,11 @@ from scrawler.core.traps.traps import PartyTraps
 from scrawler.extract.links import PageLinks
 from scrawler.extract.scanner import fastest_extractor
 from scrawler.extract.simhash import fingerprint_of
+from scrawler.features.synthweb.traps.pages import html, words
+from scrawler.features.synthweb.traps.sites import TRAP_SITES
 from scrawler.model.rows import PatternRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
-from scrawler.synthweb.traps.pages import html, words
-from scrawler.synthweb.traps.sites import TRAP_SITES
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.crawl_rules import crawl_rules

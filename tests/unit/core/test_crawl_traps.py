@@ -20,15 +20,15 @@ from scrawler.core.traps.traps import PartyTraps
 from scrawler.core.traps.yields import Yield
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import PageLinks
+from scrawler.features.synthweb.pages import PageWriter
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.traps.endless import ENDLESS_SITES
+from scrawler.features.synthweb.traps.honest import HONEST_SITES
+from scrawler.features.synthweb.traps.pages import BEYOND, TrapSite, words
+from scrawler.features.synthweb.web import SyntheticWeb, page_path
 from scrawler.model.rows import PatternRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
-from scrawler.synthweb.pages import PageWriter
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.traps.endless import ENDLESS_SITES
-from scrawler.synthweb.traps.honest import HONEST_SITES
-from scrawler.synthweb.traps.pages import BEYOND, TrapSite, words
-from scrawler.synthweb.web import SyntheticWeb, page_path
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.crawl_rules import crawl_rules

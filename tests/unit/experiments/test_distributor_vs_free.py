@@ -18,7 +18,7 @@ from experiments.lab.readings import (
     web_of,
 )
 from experiments.lab.scaled import RATE, STEADY_RATE, Scaling, level_text, scaled
-from scrawler.plan.simulation import Look
+from scrawler.features.plan.simulation import Look
 
 SMALL = Size(sites=60, threads=3, seeds_per_thread=4, mean_pages=8, latency=0.5)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from experiments.few_seeds import CLASSIC, FREE, FULL, QUICK, Arm, alike, enough, gains, in_work, report, typical
-from scrawler.synthweb.process import LoggedRequest
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.process import LoggedRequest
+from scrawler.features.synthweb.web import SyntheticWeb
 
 
 def test_sites_have_about_the_same_latency() -> None:

@@ -20,8 +20,8 @@ from experiments.seed_by_seed import (
     report,
     seeds_of,
 )
-from scrawler.synthweb.truth import party
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.truth import party
+from scrawler.features.synthweb.web import SyntheticWeb
 
 WEB = SyntheticWeb(FULL.spec)
 

@@ -8,7 +8,7 @@ from experiments.lab.report import Row
 from experiments.lab.slow_pages import Course, Trial
 from experiments.lab.waits import waited
 from experiments.two_pass import ONE_PASS, WAYS, WEB, claims, cores, findings
-from scrawler.synthweb.process import LoggedRequest
+from scrawler.features.synthweb.process import LoggedRequest
 
 FAST, SLOW, LATE = "http://a/fast", "http://a/slow", "http://a/late"
 

@@ -28,10 +28,10 @@ from scrawler.extract.simhash import (
     skeleton_of,
     words_in,
 )
-from scrawler.synthweb.pages import PageWriter
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.traps.pages import real_page, words
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.pages import PageWriter
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.traps.pages import real_page, words
+from scrawler.features.synthweb.web import SyntheticWeb
 from tests.compiled import ROOT
 from tests.turns import lets_others_run
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack, closing
 import pytest
 
 from scrawler.errors import SettingsError
-from scrawler.inbound.connections import OpenConnections
-from scrawler.inbound.rate import client_key
-from scrawler.inbound.sockets import bound
+from scrawler.features.inbound.connections import OpenConnections
+from scrawler.features.inbound.rate import client_key
+from scrawler.features.inbound.sockets import bound
 from tests.limits import HANGS
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.listen.asker import Answer
-from scrawler.listen.proof import Proof
+from scrawler.features.push.asker import Answer
+from scrawler.features.push.proof import Proof
 
 KEY = "a1b2c3d4e5f6"
 USUAL = Proof(KEY, f"http://www.example.org/{KEY}.txt")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrawler.listen.proof import Proof
-from scrawler.listen.proof_queue import ProofQueue, Wanted
+from scrawler.features.push.proof import Proof
+from scrawler.features.push.proof_queue import ProofQueue, Wanted
 from scrawler.store.pushes import KnownSite
 
 SITE = KnownSite(1, "example.org", ("http://example.org/",), None)

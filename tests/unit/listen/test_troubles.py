@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scrawler.errors import StoreError
-from scrawler.listen.troubles import Troubles
+from scrawler.features.push.troubles import Troubles
 from scrawler.model.scope import Scope
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database

@@ -7,12 +7,12 @@ import zlib
 import pytest
 
 from scrawler.errors import SettingsError
+from scrawler.features.plan.inputs import Gatherer, Inputs, Limits
+from scrawler.features.plan.plan import Plan, make_plan
+from scrawler.features.plan.progress import Bound
+from scrawler.features.plan.rules import PlannedSite, PlanRules
+from scrawler.features.plan.sizes import AssumedSizes
 from scrawler.model.sizes import SizedSite
-from scrawler.plan.inputs import Gatherer, Inputs, Limits
-from scrawler.plan.plan import Plan, make_plan
-from scrawler.plan.progress import Bound
-from scrawler.plan.rules import PlannedSite, PlanRules
-from scrawler.plan.sizes import AssumedSizes
 
 LIMITS = Limits("SCrawler", 60.0, None)
 
@@ -101,7 +101,7 @@ def test_places_bound_a_crawl_of_many_sites() -> None:
 def test_of_very_many_sites_a_part_tells_what_changes_bring(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [sized(f"{n}.org", 1 + n % 20) for n in range(8_000)]
     whole = plan(known)
-    monkeypatch.setattr("scrawler.plan.plan._PLAYED", 2_000)
+    monkeypatch.setattr("scrawler.features.plan.plan._PLAYED", 2_000)
     part = plan(known)
     assert part.seconds == whole.seconds
     for ours, theirs in zip(part.changes, whole.changes, strict=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from scrawler.features.plan.left import seconds_left
 from scrawler.model.sizes import CrawlLeft, SiteLeft, SizedSite
-from scrawler.plan.left import seconds_left
 from scrawler.settings import Settings
 
 SETTINGS = Settings.model_validate(

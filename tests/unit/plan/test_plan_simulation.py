@@ -11,9 +11,9 @@ import pytest
 
 from scrawler.core.distribution import distributor
 from scrawler.core.distribution.competition import FreeCompetition, HandCompetition
-from scrawler.plan.progress import Bound
-from scrawler.plan.rules import DISTRIBUTIONS, PlannedSite, PlanRules, longer
-from scrawler.plan.simulation import Run, simulate
+from scrawler.features.plan.progress import Bound
+from scrawler.features.plan.rules import DISTRIBUTIONS, PlannedSite, PlanRules, longer
+from scrawler.features.plan.simulation import Run, simulate
 from scrawler.settings.parts import PART_KINDS
 
 FREE_CPU = {"cpu_per_request": 0.0, "cpu_per_seed": 0.0, "database_rows": 1e12}

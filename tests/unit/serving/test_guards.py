@@ -6,9 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.inbound.rate import RateLimit
-from scrawler.serving.bounded import BoundedCache
-from scrawler.serving.signing import GOOD_FOR_S, FieldLines, Nonces, Refused, SignedMessage, Verifier, signature_headers
+from scrawler.features.inbound.rate import RateLimit
+from scrawler.features.serving.bounded import BoundedCache
+from scrawler.features.serving.signing import (
+    GOOD_FOR_S,
+    FieldLines,
+    Nonces,
+    Refused,
+    SignedMessage,
+    Verifier,
+    signature_headers,
+)
 
 KEY = b"k" * 32
 URL = "https://a.example/path?x=1"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from scrawler.serving.app import _term
-from scrawler.serving.folder import stamp_of
+from scrawler.features.serving.app import _term
+from scrawler.features.serving.folder import stamp_of
 
 
 def test_a_file_from_after_the_year_2262_has_a_date_that_can_be_kept(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.serving.catalogue import Catalogue
-from scrawler.serving.rows import Rows
-from scrawler.serving.scanner import Scanner
-from scrawler.serving.tables import read_tables
-from scrawler.serving.templates import Templates
-from scrawler.serving.values import millis, read_as, segment
+from scrawler.features.serving.catalogue import Catalogue
+from scrawler.features.serving.rows import Rows
+from scrawler.features.serving.scanner import Scanner
+from scrawler.features.serving.tables import read_tables
+from scrawler.features.serving.templates import Templates
+from scrawler.features.serving.values import millis, read_as, segment
 
 ODD = """
 CREATE TABLE p (id INTEGER PRIMARY KEY, title TEXT, at REAL, made DATETIME, price NUMERIC);

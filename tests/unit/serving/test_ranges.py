@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.serving.ranges import UNSATISFIABLE, Part, http_date, is_unchanged, wanted_part
+from scrawler.features.serving.ranges import UNSATISFIABLE, Part, http_date, is_unchanged, wanted_part
 
 AT = 1_700_000_000_500
 TAG = '"abc"'

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.serving.catalogue import Catalogue, CatalogueError
-from scrawler.serving.folder import Folder, FolderError
-from scrawler.serving.scanner import Scanner
-from scrawler.serving.site import Site
+from scrawler.features.serving.catalogue import Catalogue, CatalogueError
+from scrawler.features.serving.folder import Folder, FolderError
+from scrawler.features.serving.scanner import Scanner
+from scrawler.features.serving.site import Site
 
 
 @pytest.fixture

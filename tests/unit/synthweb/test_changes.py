@@ -12,12 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrawler.errors import ScrawlerError, SettingsError
-from scrawler.synthweb.changes import Clock, Life, PageChanges, Process
-from scrawler.synthweb.pages import Answer, PageWriter
-from scrawler.synthweb.site import mix
-from scrawler.synthweb.spec import Validators, WebSpec
-from scrawler.synthweb.validators import Lie, Validator, lie_of
-from scrawler.synthweb.web import SyntheticWeb
+from scrawler.features.synthweb.changes import Clock, Life, PageChanges, Process
+from scrawler.features.synthweb.pages import Answer, PageWriter
+from scrawler.features.synthweb.site import mix
+from scrawler.features.synthweb.spec import Validators, WebSpec
+from scrawler.features.synthweb.validators import Lie, Validator, lie_of
+from scrawler.features.synthweb.web import SyntheticWeb
 
 DAY = 86_400.0
 MOVING = [Process.POISSON, Process.PERIODIC, Process.BURSTY]

@@ -7,9 +7,9 @@ import ada_url
 import pytest
 
 from scrawler.errors import SettingsError
-from scrawler.synthweb.site import SiteSizes
-from scrawler.synthweb.spec import Hosts, WebSpec
-from scrawler.synthweb.web import Kind, SyntheticWeb, Target
+from scrawler.features.synthweb.site import SiteSizes
+from scrawler.features.synthweb.spec import Hosts, WebSpec
+from scrawler.features.synthweb.web import Kind, SyntheticWeb, Target
 
 
 def sizes(spec: WebSpec) -> list[int]:

@@ -4,9 +4,9 @@ from statistics import mean
 
 import pytest
 
-from scrawler.synthweb.pages import PageWriter
-from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.web import Kind, SyntheticWeb, Target
+from scrawler.features.synthweb.pages import PageWriter
+from scrawler.features.synthweb.spec import WebSpec
+from scrawler.features.synthweb.web import Kind, SyntheticWeb, Target
 
 
 def writer(seed: int = 1, page_bytes: int = 14_000) -> PageWriter:

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
+from scrawler.features.synthweb.spec import Hosts, WebSpec
+from scrawler.features.synthweb.truth import party
+from scrawler.features.synthweb.web import Kind, SyntheticWeb, Target
 from scrawler.model.scope import Scope
-from scrawler.synthweb.spec import Hosts, WebSpec
-from scrawler.synthweb.truth import party
-from scrawler.synthweb.web import Kind, SyntheticWeb, Target
 from tests.truth import home_pages
 
 SPEC = WebSpec(sites=21, mean_pages=60)

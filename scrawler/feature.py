@@ -1,0 +1,134 @@
+"""Features: what the crawler can do beside crawling, each in a room of its own, that it finds and does not know.
+
+A room is a folder of `scrawler/features/`, or of another package, with a light module that declares what the feature
+brings: names, and references to objects that are imported when they are wanted. What is off is not imported but for
+that. A room of this program declares itself as `FEATURE` in `scrawler/features/NAME/declaration.py`; another package
+names its own by an entry point of the group `scrawler.features`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from scrawler.errors import PluginError, message_of
+from scrawler.references import load_object
+from scrawler.tuples.classes import NamedTuple
+
+GROUP = "scrawler.features"
+_ROOMS = Path(__file__).with_name("features")
+
+
+class Command(NamedTuple):
+    """A command of the command line: where it is, and how it ends.
+
+    Fields:
+        reference: leads to a click command, as `package.module:attribute`.
+        lists: it only lists things, so that a reader who has seen enough (`| head`) is no error.
+        lasts: it may have worked for days, so that what it cannot handle is shown as a fault, in full.
+    """
+
+    reference: str
+    lists: bool = False
+    lasts: bool = False
+
+
+class Feature(NamedTuple):
+    """A declaration: what a feature brings, by name. All references are written as `package.module:attribute`.
+
+    Fields:
+        name: the name of its room.
+        about: what it is for, in one sentence.
+        commands: commands of the command line, by name.
+        hooks: what it offers at a place of the crawler that asks for more, by the name of that place (`hooked`).
+        needs: names of the features without which it does not work.
+    """
+
+    name: str
+    about: str
+    commands: Mapping[str, Command] = {}
+    hooks: Mapping[str, str] = {}
+    needs: tuple[str, ...] = ()
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Return all features that are there, those of this program first. Raises PluginError for one that is broken."""
+    own = tuple(_declared(room) for room in _rooms())
+    taken = {feature.name for feature in own}
+    others = [feature for feature in _of_others() if feature.name not in taken]
+    return (*own, *others)
+
+
+def feature_commands() -> dict[str, Command]:
+    """Return the commands of all features, by name."""
+    return {name: command for feature in features() for name, command in feature.commands.items()}
+
+
+def hooked(place: str) -> Iterator[Any]:
+    """Yield what features offer at a place of the crawler, imported now.
+
+    The places are "time_left", where a run and `scrawler status` ask how long a crawl takes yet: a function as
+    `scrawler.api.left.Forecast`.
+    """
+    for feature in features():
+        reference = feature.hooks.get(place)
+        if reference is not None:
+            yield load_object(reference)
+
+
+def _rooms() -> list[str]:
+    """Return the names of this program's rooms."""
+    try:
+        names = os.listdir(_ROOMS)
+    except FileNotFoundError:
+        return []
+    return sorted(name for name in names if (_ROOMS / name / "declaration.py").is_file())
+
+
+def _declared(room: str) -> Feature:
+    feature: Feature = import_module(f"{GROUP}.{room}.declaration").FEATURE
+    return feature
+
+
+def _of_others() -> Iterator[Feature]:
+    """Yield the features that other packages declare, by name."""
+    if not _is_one_named():
+        return
+    from importlib.metadata import entry_points  # its import takes 60 ms, and it reads what all packages say
+
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            feature = point.load()
+        except Exception as error:
+            message = f"feature {point.name} ({point.value}) cannot be imported: {type(error).__name__}"
+            raise PluginError(f"{message}: {message_of(error)}") from error
+        if not isinstance(feature, Feature):
+            raise PluginError(f"feature {point.name} ({point.value}) is a {type(feature).__name__}, not a Feature")
+        yield feature
+
+
+def _is_one_named() -> bool:
+    """Tell whether an installed package may declare a feature: 2 ms where nearly always none does."""
+    wanted = f"[{GROUP}]".encode()
+    for folder in dict.fromkeys(sys.path):
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")) and wanted in _entry_points_of(folder, name):
+                return True
+    return False
+
+
+def _entry_points_of(folder: str, name: str) -> bytes:
+    try:
+        return Path(folder or ".", name, "entry_points.txt").read_bytes()
+    except OSError:
+        return b""
