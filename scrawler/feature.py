@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -38,20 +38,34 @@ class Command(NamedTuple):
     lasts: bool = False
 
 
+def _always(_settings: Any) -> bool:
+    return True
+
+
 class Feature(NamedTuple):
     """A declaration: what a feature brings, by name. All references are written as `package.module:attribute`.
 
     Fields:
         name: the name of its room.
         about: what it is for, in one sentence.
+        is_on: tells by the settings of a crawl whether it is wanted there; they are those of one host, too.
+        settings: leads to a `FeatureSettings`, whose fields are settings like all others.
+        groups: the tables of scrawler.toml in which these stand.
+        parts: what can be chosen, by the setting that chooses it, and by name; see `PartKind.own`.
         commands: commands of the command line, by name.
+        library: methods of `Crawl`, by name: functions whose first argument is the crawl.
         hooks: what it offers at a place of the crawler that asks for more, by the name of that place (`hooked`).
         needs: names of the features without which it does not work.
     """
 
     name: str
     about: str
+    is_on: Callable[[Any], bool] = _always
+    settings: str = ""
+    groups: Mapping[str, tuple[str, ...]] = {}
+    parts: Mapping[str, Mapping[str, str]] = {}
     commands: Mapping[str, Command] = {}
+    library: Mapping[str, str] = {}
     hooks: Mapping[str, str] = {}
     needs: tuple[str, ...] = ()
 
@@ -65,20 +79,36 @@ def features() -> tuple[Feature, ...]:
     return (*own, *others)
 
 
+def feature_parts(setting: str) -> dict[str, str]:
+    """Return the references of parts that features bring for a setting which chooses one, by name."""
+    return {name: one for feature in features() for name, one in feature.parts.get(setting, {}).items()}
+
+
+def library_method(name: str) -> Callable[..., Any] | None:
+    """Return what a feature does as this method of a crawl; None where there is no such feature."""
+    for feature in features():
+        if name in feature.library:
+            method: Callable[..., Any] = load_object(feature.library[name])
+            return method
+    return None
+
+
 def feature_commands() -> dict[str, Command]:
     """Return the commands of all features, by name."""
     return {name: command for feature in features() for name, command in feature.commands.items()}
 
 
-def hooked(place: str) -> Iterator[Any]:
-    """Yield what features offer at a place of the crawler, imported now.
+def hooked(place: str, settings: Any = None) -> Iterator[Any]:
+    """Yield what features offer at a place of the crawler, imported now; with settings, those that are on.
 
-    The places are "time_left", where a run and `scrawler status` ask how long a crawl takes yet: a function as
-    `scrawler.api.left.Forecast`.
+    The places, and what is offered there:
+
+    * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
+    * time_left: a function that tells how long a crawl takes yet (`scrawler.api.left.Forecast`)
     """
     for feature in features():
         reference = feature.hooks.get(place)
-        if reference is not None:
+        if reference is not None and (settings is None or feature.is_on(settings)):
             yield load_object(reference)
 
 

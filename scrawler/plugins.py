@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrawler.errors import PluginError, ScrawlerError, SettingsError, is_interrupt, message_of
+from scrawler.feature import feature_parts
 from scrawler.references import load_object
 from scrawler.tuples.classes import NamedTuple, dataclass
 
@@ -40,6 +41,10 @@ class PartKind:
     answers: Mapping[str, str] = field(default_factory=dict)
     watched: bool = True
 
+    def ours(self) -> dict[str, str]:
+        """Return our own parts by name, those of features among them."""
+        return {**self.own, **feature_parts(self.setting)}
+
 
 class Part(NamedTuple):
     """A part that can be chosen; `package` is the distribution that brings it, with its version."""
@@ -55,15 +60,15 @@ class Part(NamedTuple):
 
 def is_part(kind: PartKind, name: str) -> bool:
     """Tell whether there is such a part, here or in an installed package."""
-    return name in kind.own or bool(_entry_points(kind, name))
+    return name in kind.ours() or bool(_entry_points(kind, name))
 
 
 def parts(kind: PartKind) -> Iterator[Part]:
     """Yield all parts of a kind, ours first; none is imported."""
-    for name, reference in kind.own.items():
+    for name, reference in kind.ours().items():
         yield Part(kind, name, OWN_PACKAGE, reference)
     for point in sorted(_entry_points(kind), key=lambda point: (point.name, _package(point))):
-        if point.name not in kind.own:
+        if point.name not in kind.ours():
             yield Part(kind, point.name, _package(point), point.value)
 
 
@@ -85,8 +90,9 @@ def part_maker(kind: PartKind, name: str) -> Callable[..., Any]:
         SettingsError: nothing has this name, or two packages have.
         PluginError: a plug-in cannot be imported, or is nothing that makes parts. Making one raises it as well.
     """
-    if name in kind.own:
-        maker: Callable[..., Any] = load_object(kind.own[name])
+    own = kind.ours()
+    if name in own:
+        maker: Callable[..., Any] = load_object(own[name])
         return maker
     points = _entry_points(kind, name)
     if not points:

@@ -45,9 +45,9 @@ def load_own_parts(settings: Settings) -> None:
     """
     for setting, kind in PART_KINDS.items():
         name = getattr(settings, setting)
-        if not is_list(setting) and name in kind.own:
+        if not is_list(setting) and name in kind.ours():
             with suppress(ImportError):  # a machine says what is wrong
-                load_object(kind.own[name])
+                load_object(kind.ours()[name])
 
 
 def check_hosts(settings: Settings) -> None:

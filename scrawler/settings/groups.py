@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
+from scrawler.feature import features
 from scrawler.settings.parts import SETTING_NAMES
 
-GROUPS: Mapping[str, tuple[str, ...]] = {
+_OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
     "crawl": (
         *("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "resourcesync", "assets"),
         *("max_candidates", "hidden", "hidden_queries"),
@@ -77,6 +78,18 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "distribution",
     ),
 }
+
+
+def _with_features() -> dict[str, tuple[str, ...]]:
+    """Return all groups: those of the crawler with what features have in them, then those that are features' alone."""
+    groups = dict(_OWN)
+    for feature in features():
+        for group, keys in feature.groups.items():
+            groups[group] = groups.get(group, ()) + keys
+    return groups
+
+
+GROUPS = _with_features()
 
 
 def group_of(key: str) -> str:

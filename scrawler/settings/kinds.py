@@ -6,15 +6,28 @@ import re
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
 
 from scrawler.model.proxy import read_proxy
 from scrawler.model.url_pattern import url_pattern
 from scrawler.tuples.classes import dataclass
 from scrawler.units import parse_bytes, parse_seconds
+
+
+class FeatureSettings(BaseModel):
+    """The settings of a feature; those of a crawl are made of all of them. Each is marked as the crawler's own are."""
+
+    # What checks values is built once, for all of them: by `Settings`.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
+
+    @classmethod
+    def of(cls, settings: BaseModel) -> Self:
+        """Return the settings of a crawl as those of this feature, which they are as well."""
+        assert isinstance(settings, cls)
+        return settings
 
 
 class Kind(StrEnum):

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
+from scrawler.feature import features
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Boundary
 from scrawler.plugins import PartKind
+from scrawler.references import load_object
 from scrawler.settings.crawl import CrawlSettings
 from scrawler.settings.kinds import ByHost, Live, PartNames, read_header
 from scrawler.settings.sites import SiteTableError, is_of_many, named_tables, read_pattern
@@ -25,10 +27,8 @@ _OF_HOST = {"of": "host"}  # the context of a value that stands in the table of 
 _CLASSIC = {"downloader": "requests", "extractor": "html5lib", "seen": "pybloom"}
 
 
-class Settings(CrawlSettings):
-    """Every setting of a crawl on one host. `Settings(...)` looks at nothing but its arguments."""
-
-    model_config = ConfigDict(defer_build=False)
+class OwnSettings(CrawlSettings):
+    """Every setting of the crawler's own, with its parts."""
 
     profile: Literal["default", "classic"] = Field(
         "default", description="Set of parts: the fast ones, or requests, html5lib and pybloom."
@@ -178,6 +178,19 @@ class Settings(CrawlSettings):
             raise SiteTableError(name, f"{key} is not allowed", key, value) from error
 
 
+if TYPE_CHECKING:
+    Settings = OwnSettings  # the crawler does not know what features add
+else:
+    Settings = type(CrawlSettings)(
+        "Settings",
+        (OwnSettings, *(load_object(feature.settings) for feature in features() if feature.settings)),
+        {
+            "__doc__": "Every setting of a crawl on one host. `Settings(...)` looks at nothing but its arguments.",
+            "__module__": __name__,
+            "model_config": ConfigDict(defer_build=False),
+        },
+    )
+
 SITES = "sites"  # the one field that is no setting, but holds those of hosts
 SETTING_NAMES = tuple(key for key in Settings.model_fields if key != SITES)
 
@@ -219,7 +232,7 @@ class Way(NamedTuple):
         return self.other_port and not pattern.port and key != "netrc"  # that file names the hosts itself
 
 
-ANY_WAY = Way()  # in TLS, to the port that has no name
+ANY_WAY: Way = Way()  # in TLS, to the port that has no name
 
 
 def withheld(settings: Settings, names: Iterable[str], way: Way) -> dict[str, tuple[str, ...]]:

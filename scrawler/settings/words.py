@@ -63,7 +63,7 @@ def part_kind(key: str) -> PartKind | None:
 def setting_choices(key: str) -> tuple[str, ...]:
     """Return the values of a setting that has only a few, of parts our own; empty for the others."""
     if (kind := part_kind(key)) is not None:
-        return tuple(kind.own)
+        return tuple(kind.ours())
     annotation = setting_field(key).annotation
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         return tuple(choice.value for choice in annotation)

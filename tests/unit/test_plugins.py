@@ -38,13 +38,13 @@ def test_each_kind_of_parts_has_a_setting() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.setting)
 def test_every_part_that_can_be_chosen_is_there(kind: object) -> None:
-    assert setting_choices(kind.setting) == tuple(kind.own)
-    assert all(callable(load_object(reference)) for reference in kind.own.values())
+    assert setting_choices(kind.setting) == tuple(kind.ours())
+    assert all(callable(load_object(reference)) for reference in kind.ours().values())
     interface = load_object(kind.interface)
     assert is_protocol(interface)
-    for made in (one for one in map(load_object, kind.own.values()) if isinstance(one, type)):
+    for made in (one for one in map(load_object, kind.ours().values()) if isinstance(one, type)):
         assert {name for name in vars(interface) if not name.startswith("_")} <= set(dir(made))
-    assert [part.name for part in parts(kind)][: len(kind.own)] == list(kind.own)
+    assert [part.name for part in parts(kind)][: len(kind.ours())] == list(kind.ours())
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_our_own_parts_are_found_without_a_look_at_other_packages(monkeypatch: p
     monkeypatch.setattr("importlib.metadata.entry_points", refuse)
     load_settings({"profile": "classic", "distribution": "free", "archive": "warc"})
     for kind in KINDS:
-        assert all(callable(part_maker(kind, name)) for name in kind.own)
+        assert all(callable(part_maker(kind, name)) for name in kind.ours())
 
 
 def test_a_part_of_another_package_is_found_made_and_used(place: Path) -> None:
