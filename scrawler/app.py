@@ -50,6 +50,7 @@ from scrawler.store.starts import Starts
 from scrawler.store.statistics import tell_statistics_again
 from scrawler.store.suspects import Suspects
 from scrawler.store.url_retries import UrlRetries
+from scrawler.store.vain import let_be
 from scrawler.units import counted, format_seconds
 from scrawler.upkeep import Upkeep, packed
 from scrawler.urls.normalise import seed_url
@@ -146,13 +147,18 @@ def mark_losses_told(settings: Settings, summary: RunSummary) -> None:
 
 
 def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> None:
-    """Accept what is gone of the archive, before any machine starts; `say` is told how much that is.
+    """Accept what is gone of the archive, and of those of earlier crawls, before any machine starts.
+
+    `say` is told how much that is.
 
     Raises StoreError, ArchiveError.
     """
     with patiently_opened(settings, stop, say) as database:
         lost = Upkeep(settings, database, _open_crawl(database, settings)[0], say).accept()
+        vain = let_be(database, _vain(settings, database, say))
     say(f"{LossState.ACCEPTED}: {counted(lost.records, 'record')} of {counted(lost.files, 'WARC file')}")
+    if vain:
+        say(f"{LossState.ACCEPTED}: {counted(vain, 'page')} whose payload is gone from the archives of earlier crawls")
 
 
 def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> None:

@@ -8,6 +8,7 @@ from contextlib import closing
 from scrawler.archive.reading import RecordReader
 from scrawler.assembly.copies import CopyState, CrawlArchives
 from scrawler.errors import SettingsError, StoreError
+from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.settings import Settings, earlier_unnamed
 from scrawler.store.crawls import Crawls
@@ -25,8 +26,8 @@ def lost_references(
     """Yield the pages of a crawl whose payload an earlier crawl should have on this host, and has not any more.
 
     Each of these records is read, and its digest compared; `looked_at` is told of each page. What the crawl has
-    archived itself, here or elsewhere, is not looked at. Raises SettingsError, StoreError where no earlier crawl can be
-    opened.
+    archived itself, here or elsewhere, is not looked at, nor is what was accepted. Raises SettingsError, StoreError
+    where no earlier crawl can be opened.
     """
     named = [] if settings.dedup_from is None else [settings.dedup_from]
     given = list(dict.fromkeys([*named, *Crawls(database).referred_to()]))
@@ -54,6 +55,8 @@ def _lost(
 ) -> Iterator[PageRow]:
     known: dict[tuple[str, bytes], bool] = {}
     for page in Pages(database).revisits():
+        if page.flags & PageFlag.LET_BE:
+            continue
         record = archives.head(own, 0, page)
         looked_at()
         if record is None:

@@ -22,6 +22,7 @@ from scrawler.model.records import LossState
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
 from scrawler.store.losses import LostSum
+from scrawler.store.vain import count_let_be
 from scrawler.units import counted, human_bytes
 from scrawler.upkeep import Upkeep, Verified
 
@@ -91,6 +92,7 @@ def _vain(
         for page in lost_references(settings, database, show):
             done().vain += 1
             yield Finding(page.warc_file, page.warc_offset, page.warc_length, Problem.VAIN, page.url)
+        done().accepted += count_let_be(database)
     except (StoreError, SettingsError) as error:
         raise RecordsLostError(f"what an earlier crawl has archived cannot be read: {error}") from error
 

@@ -49,6 +49,7 @@ _FLAGS = {
     PageFlag.MOVED: "moved: it redirects for good, and did not before, or to another URL",
     PageFlag.CHANGE_LIST: "a list of changes (ResourceSync)",
     PageFlag.WAITING: "asked for again by `run --retry`: this stays until an answer takes its place",
+    PageFlag.LET_BE: "its payload is gone from the archive of an earlier crawl, which was accepted",
     PageFlag.EARLIER: "an earlier crawl has archived its payload",
     PageFlag.NEAR_DUPLICATE: "says nearly what an earlier page of its pattern says",
 }

@@ -84,3 +84,4 @@ class PageFlag(IntFlag):
     EARLIER = 65536  # its payload is in the archive of an earlier crawl (`dedup_from`)
     FAILING = 131072  # an error, as 404 or 500, for the first time, of a page that was there before
     WAITING = 262144  # listed to be asked for again: its row stays until an answer comes that takes its place
+    LET_BE = 524288  # its payload is gone from the archive of an earlier crawl, and the user has accepted that

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, select, update
 from sqlalchemy import func as sql
 
+from scrawler.model.results import PageFlag
+from scrawler.model.rows import PageRow
 from scrawler.store.engine import Database
 from scrawler.store.rows import sliced
 from scrawler.store.tables import loss, page, seed
@@ -56,6 +58,26 @@ class VainRevisits:
         for payload, number in self._database.reading(work):
             self._ids[payload].append(number)
         self._known.update(sites)
+
+
+def let_be(database: Database, revisits: Iterable[PageRow]) -> int:
+    """Accept that payloads are gone from the archives of earlier crawls; return of how many pages."""
+    number = 0
+    by_file: defaultdict[str, list[int]] = defaultdict(list)
+    for one in revisits:
+        by_file[one.warc_file].append(one.warc_offset)
+    for warc_file, offsets in sorted(by_file.items()):
+        for part in sliced(sorted(offsets)):
+            at = page.c.warc_file == warc_file, page.c.warc_offset.in_(part), page.c.revisit == 1
+            marked = update(page).where(*at).values(flags=page.c.flags.bitwise_or(PageFlag.LET_BE.value))
+            number += database.retrying(lambda connection, marked=marked: connection.execute(marked).rowcount)  # type: ignore[misc]
+    return number
+
+
+def count_let_be(database: Database) -> int:
+    """Return how many pages there are whose payload is gone, which was accepted."""
+    accepted = page.c.revisit == 1, page.c.flags.bitwise_and(PageFlag.LET_BE.value) != 0
+    return int(database.rows(select(sql.count()).select_from(page).where(*accepted))[0][0])
 
 
 def _alone(connection: Connection, sites: Iterable[int]) -> set[_Payload]:

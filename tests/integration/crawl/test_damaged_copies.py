@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from scrawler.app import begin_again, retry_lost
+from scrawler.app import accept_losses, begin_again, retry_lost
 from scrawler.cli.verify import verify
 from scrawler.errors import RecordsLostError
 from scrawler.model.results import Result
@@ -73,6 +73,9 @@ class Archive:
             befall = getattr(self, name.removesuffix("-packed"), None)
             if befall is not None:
                 befall(row, self._own_file(row))
+
+    def empty(self, name: str) -> None:
+        self.emptied(self.rows[name], self._own_file(self.rows[name]))
 
     def _own_file(self, row: PageRow) -> Path:
         """Give a record a file of its own: a copy of that in which it stands, of another number."""
@@ -202,6 +205,30 @@ def test_what_is_damaged_after_a_later_crawl_is_found_and_fetched_again(
     assert set(records(later, "response")) == lost
     assert _verified(later) == []
     _check(later, site, root, later.pages())
+
+
+def test_what_is_gone_from_an_earlier_crawl_can_be_accepted(crawl: Crawl, serve: Serve, tmp_path: Path) -> None:
+    site = Site(("flipped", "gone", "whole"), tags=False)
+    root = serve(site).url("/")
+    later = another(crawl, tmp_path / "later")
+    for one in (crawl, later):
+        one.add([root])
+    crawl.run()
+    later.run(dedup_from=file_of(crawl))
+    archive = Archive(crawl)
+    archive.damage()
+    assert {url for url, _ in _verified(later)} == {root + "flipped", root + "gone"}
+    said: list[str] = []
+    accept_losses(later.settings(), threading.Event(), said.append)
+    assert said == [
+        "gone and accepted: 0 records of 0 WARC files",
+        "gone and accepted: 2 pages whose payload is gone from the archives of earlier crawls",
+    ]
+    assert _verified(later) == []
+    retry_lost(later.settings(), threading.Event(), said.append)
+    assert said[2:] == ["URLs to be fetched again because their records are gone: 0"]
+    archive.empty("whole")
+    assert _verified(later) == [(root + "whole", "payload gone")], "what was accepted is no more than there was"
 
 
 def _verified(crawl: Crawl) -> list[tuple[str, str]]:
