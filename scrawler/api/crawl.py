@@ -141,9 +141,13 @@ class Crawl(SteeredCrawl):
             if processing is not None and not asked():
                 processing.tell_if_nothing_was_new()
             summary = at_work.summary()
+        self._advise(summary)
+        return summary
+
+    def _advise(self, summary: RunSummary) -> None:
+        """Say what a program can do where all seeds are at private addresses."""
         if private := private_advice(summary):
             self._say(f'{private}: Crawl(allow_private=True), and run(retry="{EndReason.PRIVATE_ADDRESS.value}")')
-        return summary
 
     def process(
         self,
@@ -290,3 +294,10 @@ class Crawl(SteeredCrawl):
                 self._stop.clear()
                 self._enough.clear()
                 self._asked.clear()
+
+
+class UnadvisedCrawl(Crawl):
+    """A crawl of a command, which says in its own words what can be done about private addresses."""
+
+    def _advise(self, summary: RunSummary) -> None:
+        """Say nothing."""

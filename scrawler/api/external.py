@@ -9,7 +9,6 @@ Only pages in which places are looked for are downloaded.
 
 from __future__ import annotations
 
-import socket
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scrawler.api.crawl import Crawl
+from scrawler.api.crawl import Crawl, UnadvisedCrawl
 from scrawler.api.opened import OpenedCrawl
 from scrawler.insight.broken import BROKEN, BrokenLink, Wanted, missing_places, no_fragment
 from scrawler.insight.circles import MOST_REDIRECTS, REDIRECT_LOOP, TOO_MANY_REDIRECTS
@@ -169,14 +168,13 @@ def _asking(crawl: OpenedCrawl, place: Path, accept: tuple[str, ...]) -> Crawl:
         "accept": accept,
         "max_retry_after": min(settings.max_retry_after, _MOST_PAUSE),
     }
-    return Crawl(place / "scrawler.db", settings=settings, **_HEADS_ALONE, **changes, name="external")
+    return UnadvisedCrawl(place / "scrawler.db", settings=settings, **_HEADS_ALONE, **changes, name="external")
 
 
 def _last_settings(crawl: OpenedCrawl) -> Settings:
-    """Return the settings of the last run; where it was run from this host and folder, its doors are open as well."""
+    """Return the settings of the last run; where it was run in this folder, and here, its doors are open as well."""
     settings, here = crawl.last_settings(), crawl.settings.pages_dir.absolute()
-    host, machines = socket.gethostname(), Machines(crawl.database)
-    if not any(one.host == host for one in machines.machines()) or here not in machines.folders(host).values():
+    if here not in Machines(crawl.database).folders_here():
         return settings
     with suppress(ValidationError):
         return with_doors(settings, Traces(crawl.database).last_settings() or {}, crawl.settings)

@@ -252,9 +252,9 @@ def _crawled(
     stop = threading.Event()
     first, items, anew = options.first, options.items, options.anew
     if settings.page_processors or items is not None or anew:
-        from scrawler.api.crawl import Crawl  # it loads what reads pages, too, which no other run needs
+        from scrawler.api.crawl import UnadvisedCrawl  # it loads what reads pages, too, which no other run needs
 
-        with opened(settings, Crawl, create=True, say=LOG.warning) as crawl, watched.served(settings, stop):
+        with opened(settings, UnadvisedCrawl, create=True, say=LOG.warning) as crawl, watched.served(settings, stop):
             _stop_on_signals(stop, crawl.kill, crawl.stop)
             losses = first.accepts_losses
             try:

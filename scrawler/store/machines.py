@@ -42,7 +42,7 @@ from scrawler.store.overview import (
     machine_views,
     summary_of,
 )
-from scrawler.store.processes import identify, runs
+from scrawler.store.processes import identify, ran_here, runs
 from scrawler.store.rows import AnyRow, inserted_id
 from scrawler.store.samples import Look, MachineSample, Samples
 from scrawler.store.seeds import Seeds
@@ -232,6 +232,12 @@ class Machines:
         query = select(machine.c.id, run.c.settings).join(run, run.c.machine_id == machine.c.id).where(of_host)
         rows = self._database.rows(query)
         return {row.id: Path(read_json(row.settings)["pages_dir"]) for row in rows}
+
+    def folders_here(self) -> set[Path]:
+        """Return the folders of pages of the machines that ran on this host since it was started, and of no others."""
+        query = select(machine.c.process, run.c.settings).join(run, run.c.machine_id == machine.c.id)
+        rows = [row for row in self._database.rows(query) if ran_here(row.process)]
+        return {Path(read_json(row.settings)["pages_dir"]) for row in rows}
 
     def written_to(self, crawl: Crawl, host: str) -> dict[str, Path]:
         """Return those folders by what the names of the machines' files begin with."""

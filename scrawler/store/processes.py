@@ -32,6 +32,15 @@ def runs(process: str) -> bool | None:
     return stat[1] == started and stat[0] not in _GONE
 
 
+def ran_here(process: str) -> bool:
+    """Tell whether a process with this name ran on this host since that was started, in whatever namespace.
+
+    The kernel draws its boot id at random, so who never was on this host cannot have made up such a name.
+    """
+    boot = _namespace().partition(" ")[0]
+    return bool(boot) and process.partition(" ")[0] == boot
+
+
 @cache
 def _namespace() -> str:
     """Return what the pids of this process are unique in: a boot of a kernel, and a pid namespace of it."""

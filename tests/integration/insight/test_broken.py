@@ -8,6 +8,7 @@ import json
 import shutil
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from click.testing import CliRunner, Result
 from scrawler.cli.broken import broken
 from scrawler.errors import RecordsLostError
 from scrawler.insight import broken as of_broken
+from scrawler.store.engine import Waiting, connect
 from scrawler.store.page_lists import ALL_PAGES, PageFilter, PageLists, PageView
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, by_path, page, redirect
@@ -334,8 +336,10 @@ def test_a_site_that_was_not_crawled_is_not_fine(
     assert told in done.stdout
 
 
-def test_private_addresses_are_asked_as_the_last_run_did_where_that_was_made_here(tmp_path: Path) -> None:
-    """In a folder that was moved, or came from somebody else, the user says so."""
+def test_private_addresses_are_asked_as_the_last_run_did_where_that_was_made_here(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a folder that was moved, or came from somebody else, the user says so: the database alone is no proof."""
     elsewhere = RawServer(by_path({"/fine": page("fine")}), "127.0.0.2")
     try:
         crawl, _ = crawled(tmp_path, {"/": page("home", links=(elsewhere.url("/fine"),))})
@@ -344,6 +348,11 @@ def test_private_addresses_are_asked_as_the_last_run_did_where_that_was_made_her
         assert "1 external URL: 1 fine, 0 broken\n" in run(crawl, "--external").stdout
         assert "1 external URL: 0 fine, 0 broken, 1 not asked: private" in run(crawl, "--external", pages=moved).stdout
         assert "1 fine, 0 broken\n" in run(crawl, "--external", "--allow-private", pages=moved).stdout
+        with closing(connect(crawl.url, Waiting(), create=False)) as database, database.begin() as connection:
+            connection.exec_driver_sql("UPDATE machine SET process = '0' || substr(process, 2)")  # as of another boot
+        claimed = run(crawl, "--external").stdout
+        assert "0 fine, 0 broken, 1 not asked: private-address (with --allow-private it is)" in claimed
+        assert "allow_private" not in caplog.text, "these are the words of the library"
     finally:
         elsewhere.stop()
 
