@@ -93,6 +93,11 @@ def library_method(name: str) -> Callable[..., Any] | None:
     return None
 
 
+def library_names() -> list[str]:
+    """Return the names of what features do as methods of a crawl."""
+    return [name for feature in features() for name in feature.library]
+
+
 def feature_commands() -> dict[str, Command]:
     """Return the commands of all features, by name."""
     return {name: command for feature in features() for name, command in feature.commands.items()}
@@ -104,6 +109,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     The places, and what is offered there:
 
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
+    * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
     * time_left: a function that tells how long a crawl takes yet (`scrawler.api.left.Forecast`)
     """
     for feature in features():

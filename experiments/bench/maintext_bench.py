@@ -19,7 +19,7 @@ import html5lib
 
 from experiments.bench.labelled import Labelled, labelled_pages
 from scrawler.extract.visible import visible_text
-from scrawler.insight.corpus import text_reader
+from scrawler.features.texts.corpus import text_reader
 
 _WORD = re.compile(r"[぀-ヿ一-鿿]|\w+")
 _LEFT_OUT = ("nav", "header", "footer", "aside", "script", "style", "form", "button")

@@ -8,12 +8,13 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
+from types import MethodType, TracebackType
 from typing import Any, Self
 
 from scrawler.api.rows import Seed, chosen, seed_row
 from scrawler.copying_note import CopiesNote, note_file, read_note
 from scrawler.errors import InputError
+from scrawler.feature import library_method, library_names
 from scrawler.insight.last_settings import crawl_settings
 from scrawler.settings import Settings, make_settings
 from scrawler.store.control import Control
@@ -65,6 +66,17 @@ class BareCrawl:
 
     def __repr__(self) -> str:
         return f"<Crawl {self.settings.name}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what a feature does with a crawl, as a method; asked only for what no class of it has."""
+        method = None if name.startswith("_") else library_method(name)
+        if method is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return MethodType(method, self)
+
+    def __dir__(self) -> list[str]:
+        """Name what features do with a crawl as well."""
+        return [*super().__dir__(), *library_names()]
 
     @property
     def database(self) -> Database:

@@ -6,10 +6,8 @@ What makes reports and the like is imported by who asks for one: it is much to l
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrawler.api.answers import Answers
@@ -17,20 +15,16 @@ from scrawler.api.page import Page
 from scrawler.api.rows import results_of
 from scrawler.api.seeding import SeededCrawl
 from scrawler.api.since import Since, since_ms
-from scrawler.errors import NotCrawledError, SettingsError
+from scrawler.errors import NotCrawledError
 from scrawler.insight.contents import PageContent, PageReader, find_page, find_shown
 from scrawler.model.rows import PageRow
-from scrawler.seeds.outputs import open_bytes, open_output
+from scrawler.seeds.outputs import open_output
 from scrawler.settings import Settings
 from scrawler.store.committed import listed_pages, pages_of
 
 if TYPE_CHECKING:
     from scrawler.insight.answer import Answer
-    from scrawler.insight.in_degree import Ranked
-    from scrawler.insight.packing import Packed
     from scrawler.insight.sections import Report
-
-_PACKED = (".gz", ".zst")  # how names of files end that would be packed
 
 Results = str | Iterable[str] | None
 
@@ -128,54 +122,6 @@ class OpenedCrawl(SeededCrawl):
             with open_output(os.fspath(html)) as out:
                 out.writelines(html_page(replace(made, title=f"Report on {made.title}")))
         return made
-
-    def pack(
-        self,
-        file: str | os.PathLike[str],
-        *,
-        texts: bool = False,
-        on_progress: Callable[[Packed], None] = lambda packed: None,
-    ) -> Packed:
-        """Pack the crawl into a WACZ file, as `scrawler wacz` does; return what is in it.
-
-        With `texts` pages are listed with their texts. Raises SettingsError for a file that the crawl needs,
-        ScrawlerError where nothing is finished yet, or it cannot be written.
-        """
-        from scrawler.insight.packing import pack
-
-        name = os.fspath(file)
-        self.keep_clear(name)
-        folder = Path(name).absolute().parent
-        with self.reader() as reader, open_bytes(name) as raw:
-            return pack(self.database, self.stored, reader, raw, folder, texts=texts, on_progress=on_progress)
-
-    def rank(
-        self,
-        file: str | os.PathLike[str],
-        *,
-        archive: str | None = None,
-        on_progress: Callable[[Ranked], None] = lambda ranked: None,
-    ) -> Ranked:
-        """Write what each fetched URL weighs by how many pages link to it, as `scrawler rank` does; for `rank=`.
-
-        `archive` is as for `reader`. Pages whose records are gone are counted in what is returned. Raises
-        NotCrawledError where the crawl kept no out-links, SettingsError for a file that the crawl needs, or that is
-        to be packed, ScrawlerError where it cannot be written.
-        """
-        from scrawler.insight.in_degree import InDegrees
-
-        name = os.fspath(file)
-        if name.lower().endswith(_PACKED):
-            raise SettingsError(
-                f"{name}: a file of ranks is read as plain text; choose a name without {Path(name).suffix}"
-            )
-        self.keep_clear(name)
-        with closing(InDegrees(on_progress)) as degrees:
-            with self.reader(archive) as reader:
-                degrees.count(self.database, reader)
-            with open_output(name) as out:
-                out.writelines(degrees.lines())
-        return degrees.ranked
 
     def _answers(self) -> Answers:
         return Answers(self.database, self._reading(), self.stored, self._keeps)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 from scrawler.archive.reading import (
     LargeRecordError,
@@ -38,6 +40,7 @@ from scrawler.errors import (
 from scrawler.extract.beginning import beginning
 from scrawler.extract.decode import Decoded, decode_body
 from scrawler.extract.sniff import HTML_TYPES
+from scrawler.feature import hooked
 from scrawler.fetch.wire import parse_headers
 from scrawler.insight.asked import Asked, read_asked
 from scrawler.insight.bounded import text_within
@@ -55,6 +58,14 @@ from scrawler.tuples.classes import dataclass
 RENDERED_TYPE = "text/html; charset=utf-8"  # of what a browser has made of a page
 _WINDOWS = (1 << 16, 1 << 20, 16 << 20)  # bytes before a page's record that are looked through for that, one by one
 _SHOWN = frozenset({*AS_EXPECTED, Result.REDIRECT, Result.TOO_LARGE})
+
+
+class MarkdownMaker(Protocol):
+    """Makes Markdown of a decoded body; None for what is no text. A feature may be one (`hooked`)."""
+
+    def __call__(self, body: bytes, content_type: str, kind: str, url: str, /) -> str | None:
+        """`content_type` is what the server said, `kind` the media type that counts; `url` makes links absolute."""
+        ...
 
 
 class _Nowhere:
@@ -161,12 +172,16 @@ class PageContent:
         return self._is_html and len(beginning(body)) < len(body)
 
     def markdown(self) -> str:
-        """Return the page as Markdown, with absolute links. Raises NoTextError, and SettingsError as `extract` does."""
-        from scrawler.extract.markdown import markdown_text  # as above
+        """Return the page as Markdown, with absolute links.
 
+        Raises NoTextError, and SettingsError where what makes Markdown is not there.
+        """
+        maker: MarkdownMaker | None = next(hooked("markdown"), None)
+        if maker is None:
+            raise SettingsError("Markdown is made by the feature texts, which is not there")
         body, content_type = self.document()
         kind, url = self.page.content_type, self.page.url
-        return self._found(self._within(body, lambda: markdown_text(body, content_type, kind, url)))
+        return self._found(self._within(body, partial(maker, body, content_type, kind, url)))
 
     def document(self) -> tuple[bytes, str]:
         """Return what a reader sees, and its Content-Type: what a browser made of the page, else the decoded body."""

@@ -48,7 +48,7 @@ scrawler run --again
 # Commands that are not run here, and why: a part of the command -> the reason.
 NOT_RUN = {
     "s3://": "tests/integration/archive has a server for it",
-    "--main-text trafilatura": "an extra; tests/integration/insight/test_corpus.py",
+    "--main-text trafilatura": "an extra; tests/integration/texts/test_corpus.py",
     "--agents": "hosts of an example; tests/integration/agents",
     "--merge": "as --agents",
     "scrawler listen": "it serves for ever; tests/e2e/test_cli_listen.py",

@@ -26,13 +26,13 @@ from scrawler.archive import remote as of_remote
 from scrawler.archive.remote import DIGESTS, Remote, RemoteError, StoppedError
 from scrawler.cli.archive_copy import archive_copy
 from scrawler.cli.cat import cat
-from scrawler.cli.corpus import corpus
 from scrawler.cli.status import status
 from scrawler.cli.verify import verify
 from scrawler.copying import Copier, Copying
 from scrawler.copying_note import note_file, read_note
 from scrawler.core.progress import Progress
 from scrawler.errors import ArchiveError, RecordsLostError, SettingsError
+from scrawler.features.texts.cli_corpus import corpus
 from scrawler.model.copies import Copies
 from tests.forks import run_python
 from tests.integration.crawl.conftest import Crawl

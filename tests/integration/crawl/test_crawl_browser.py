@@ -19,10 +19,10 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.cli.cat import cat
 from scrawler.errors import SettingsError, StartError
+from scrawler.features.texts.corpus import CorpusCounts, corpus
 from scrawler.fetch.browser import memory
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Request
-from scrawler.insight.corpus import CorpusCounts, corpus
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from tests.integration.crawl.conftest import Crawl

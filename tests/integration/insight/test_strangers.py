@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scrawler.cli.cat import cat
-from scrawler.cli.corpus import corpus
 from scrawler.cli.verify import verify
-from scrawler.cli.wacz import wacz
 from scrawler.cli.why import why_command
 from scrawler.errors import RecordsLostError, SettingsError
+from scrawler.features.texts.cli_corpus import corpus
+from scrawler.features.texts.cli_wacz import wacz
 from scrawler.store.earlier import close_earlier, open_earlier
 from scrawler.store.engine import open_database
 from tests.integration.crawl.conftest import Crawl

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.extract.markdown import markdown_text
 from scrawler.extract.shown import shown
 from scrawler.extract.visible import visible_text
-from scrawler.insight.corpus import text_reader
+from scrawler.features.texts.corpus import text_reader
+from scrawler.features.texts.markdown import markdown_text
 
 TERM = "<mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup>"
 MATH = f"<math><semantics><mrow>{TERM}</mrow><annotation encoding=tex>no</annotation></semantics></math>"

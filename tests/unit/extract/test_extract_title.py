@@ -7,7 +7,7 @@ from resiliparse.parse.html import HTMLTree
 from selectolax.lexbor import LexborHTMLParser
 
 from scrawler.extract.title import title_of
-from scrawler.insight.corpus import title_of_tree
+from scrawler.features.texts.corpus import title_of_tree
 
 CASES = {
     "<title> a\n  b </title>x": "a b",

@@ -9,7 +9,7 @@ import pytest
 
 from scrawler.extract.trees import tree_of
 from scrawler.extract.visible import visible_text
-from scrawler.insight.corpus import text_reader
+from scrawler.features.texts.corpus import text_reader
 
 FEW, MANY = 4_000, 64_000
 PAGES: dict[str, Callable[[int], bytes]] = {

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrawler.archive.wacz import WaczWriter
 from scrawler.errors import UnreadableError
+from scrawler.features.texts.wacz import WaczWriter
 
 
 def test_a_file_that_is_given_up_says_nothing_later(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,10 +18,10 @@ import pytest
 from click.testing import CliRunner, Result
 from warcio.archiveiterator import ArchiveIterator
 
-from scrawler.archive import wacz as of_wacz
 from scrawler.archive.gzipping import GZIP
-from scrawler.cli.wacz import wacz
 from scrawler.errors import RecordsLostError, SettingsError
+from scrawler.features.texts import wacz as of_wacz
+from scrawler.features.texts.cli_wacz import wacz
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, by_path, page
 from tests.integration.fetch.servers import RawServer

@@ -11,8 +11,8 @@ from scrawler.cli.database import opened
 from scrawler.cli.losses import unread_error
 from scrawler.cli.options import ARCHIVE, FILLED, Whole, with_settings
 from scrawler.errors import SettingsError
-from scrawler.insight.corpus import COLUMNS, CorpusCounts, Finder
-from scrawler.insight.corpus import corpus as corpus_rows
+from scrawler.features.texts.corpus import COLUMNS, CorpusCounts, Finder
+from scrawler.features.texts.corpus import corpus as corpus_rows
 from scrawler.seeds.files import STANDARD, Format, written_as
 from scrawler.seeds.table_files import open_table
 from scrawler.settings import Settings

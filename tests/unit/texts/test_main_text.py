@@ -8,7 +8,7 @@ import pytest
 
 from experiments.bench.labelled import TEXTS, labelled_pages
 from experiments.bench.maintext_bench import Score, score
-from scrawler.insight.corpus import text_reader
+from scrawler.features.texts.corpus import text_reader
 
 pytest.importorskip("resiliparse")
 

@@ -9,7 +9,8 @@ from scrawler.cli.database import opened
 from scrawler.cli.losses import unread_error
 from scrawler.cli.options import ARCHIVE, FILLED, with_settings
 from scrawler.cli.progress import ProgressLine
-from scrawler.insight.in_degree import Ranked
+from scrawler.features.texts.in_degree import Ranked
+from scrawler.features.texts.library import rank as write_ranks
 from scrawler.seeds.files import STANDARD
 from scrawler.settings import Settings
 from scrawler.units import counted
@@ -28,7 +29,7 @@ def rank(settings: Settings, file: str, archive: str | None) -> None:
     output. Exit code 9 if the crawl kept none; pages whose records are gone are told at the end, with exit code 7.
     """
     with opened(settings, OpenedCrawl) as crawl, ProgressLine() as line:
-        done = crawl.rank(file, archive=archive, on_progress=lambda ranked: line.show(_progress(ranked)))
+        done = write_ranks(crawl, file, archive=archive, on_progress=lambda ranked: line.show(_progress(ranked)))
     place = "standard output" if file == STANDARD else file
     told = f"wrote {counted(done.urls, 'URL')} to {place}, to which {counted(done.links, 'link')} of "
     click.echo(f"{told}{done.linking:,} of {counted(done.pages, 'page')} lead{_left_out(done)}", err=True)

@@ -14,12 +14,12 @@ from click.testing import CliRunner, Result
 
 from scrawler.app import begin_again
 from scrawler.assembly.visit_shares import weight_of
-from scrawler.cli.rank import rank
 from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.web import Kind, SyntheticWeb
-from scrawler.insight.in_degree import InDegrees
+from scrawler.features.texts.cli_rank import rank
+from scrawler.features.texts.in_degree import InDegrees
 from scrawler.model.results import Result as PageResult
 from scrawler.revisit.importance import by_links
 from scrawler.revisit.policy import optimal_visits

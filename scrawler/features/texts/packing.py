@@ -16,7 +16,6 @@ from typing import IO, BinaryIO
 from scrawler import __version__
 from scrawler.archive.members import open_file
 from scrawler.archive.remote import Remote
-from scrawler.archive.wacz import Described, PageList, WaczWriter, merged_lines
 from scrawler.core.records.records import index_of, is_finished
 from scrawler.errors import EndlessPageError, RecordsLostError, ScrawlerError, UnreadableError
 from scrawler.extract.beginning import beginning
@@ -25,6 +24,7 @@ from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.sniff import HTML_TYPES
 from scrawler.extract.title import title_of
 from scrawler.extract.trees import tree_of
+from scrawler.features.texts.wacz import Described, PageList, WaczWriter, merged_lines
 from scrawler.insight.contents import NoTextError, PageContent, PageReader
 from scrawler.model.results import Result
 from scrawler.store.crawls import Crawl

@@ -14,7 +14,8 @@ from scrawler.cli.losses import unread_error
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.progress import ProgressLine
 from scrawler.errors import SettingsError
-from scrawler.insight.packing import Packed
+from scrawler.features.texts.library import pack
+from scrawler.features.texts.packing import Packed
 from scrawler.settings import Settings
 from scrawler.units import counted, human_bytes
 
@@ -34,7 +35,7 @@ def wacz(settings: Settings, file: str, texts: bool) -> None:
     if not file.lower().endswith(".wacz"):
         raise SettingsError(f"{file}: the name of the file has to end in .wacz, by which players know it")
     with opened(settings, OpenedCrawl) as crawl, ProgressLine() as line:
-        done = crawl.pack(file, texts=texts, on_progress=lambda packed: line.show(_progress(packed)))
+        done = pack(crawl, file, texts=texts, on_progress=lambda packed: line.show(_progress(packed)))
     click.echo(f"packed {_progress(done)} into {os.fspath(Path(file))}{_left_out(done)}", err=True)
     if done.earlier:
         click.echo(one_line(_elsewhere(done)), err=True)

@@ -13,10 +13,10 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 
-from scrawler.cli.corpus import corpus
 from scrawler.dates import iso_date
 from scrawler.errors import RecordsLostError, SettingsError
-from scrawler.insight import corpus as of_corpus
+from scrawler.features.texts import corpus as of_corpus
+from scrawler.features.texts.cli_corpus import corpus
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, by_path, page
 from tests.integration.fetch.servers import RawServer, answer
