@@ -5,29 +5,26 @@ from __future__ import annotations
 import atexit
 import errno
 import os
-import signal
 import struct
 import sys
 import threading
 import traceback
 import zlib
 from contextlib import suppress
-from types import FrameType
 from typing import Any, NoReturn, cast
 
 import click
 
 from scrawler import __version__
+from scrawler.cli.ending import heed_signals
 from scrawler.cli.lines import one_line
 from scrawler.cli.streams import make_streams_usable
 from scrawler.compiled import compiled_modules, compiled_part, outdated_parts
 from scrawler.errors import ScrawlerError
 from scrawler.feature import Command, feature_commands
 from scrawler.references import load_for_good, load_object
-from scrawler.supervisor.signals import heeds_hangups
 
 STOPPED_BY_USER = 130
-_BY_SIGNAL = 128  # and its number, as a shell says it
 _SCANNER = "scrawler.extract._linkscan"
 _WIDEST = 12  # letters of the longest name of a command
 _BUILD = "`python setup.py build_ext --inplace`"
@@ -210,20 +207,6 @@ def _told(error: click.ClickException) -> str:
     return f"{context.get_usage()}\n{line.rstrip('.')}; see `{context.command_path} --help`"
 
 
-def _end_in_order(number: int, frame: FrameType | None) -> None:
-    """End as after an error, so that what a command has for itself, as a folder, goes too; a second signal kills."""
-    signal.signal(number, signal.SIG_DFL)
-    sys.exit(_BY_SIGNAL + number)
-
-
-def _heed_signals() -> None:
-    """Let commands end in order that are told to; those that crawl, or serve, take the signals for themselves."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _end_in_order)
-    if heeds_hangups() and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
-        signal.signal(signal.SIGHUP, _end_in_order)
-
-
 def _odd(error: BaseException) -> str:
     """Say what met a value that it cannot handle: mostly one of a database that is damaged, or somebody else's."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _PACKAGE in frame.filename]
@@ -240,7 +223,7 @@ def main() -> NoReturn:
     It ends with SystemExit. Above the line of a wrong usage stands how the command is used.
     """
     make_streams_usable()
-    _heed_signals()
+    heed_signals()
     try:
         code = scrawler.main(standalone_mode=False)
         sys.stdout.flush()  # --help and --version write without running a command
