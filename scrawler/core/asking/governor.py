@@ -54,6 +54,7 @@ class Governor:
         if said is Says.REFUSES and self._may_refuse(flight, refusals):
             return self._suspect(flight, response, refusals)
         if said is not Says.NOTHING:
+            site.health.refused = 0
             self._serves(site, origin)
             if site.held and not site.probing:
                 self._release(site, response)
@@ -139,6 +140,7 @@ class Governor:
             return True
         site.await_answer()
         site.held += (response,)
+        site.health.refused += 1
         if site.refusing is not None:
             self._list_again(site)
             return False
@@ -224,7 +226,7 @@ def _problem(site: SiteContext, refusals: Refusals, response: Response) -> str:
     if site.held and site.held[-1].result is Result.FETCHED:
         refusals.problem += f" (sha1:{base32(digest(site.held[-1].body))})"
     elif site.held and not shuts_door(site.held[-1]):
-        refusals.problem += f" ({counted(len(site.held), 'time')} in a row)"
+        refusals.problem += f" ({counted(site.health.refused, 'time')} in a row)"
     what = refusals.problem or f"HTTP status {response.status}"
     return f"{what}, and for {response.request.url} as well, which was a page before"
 

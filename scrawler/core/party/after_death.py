@@ -15,8 +15,6 @@ from scrawler.model.claims import ClaimedSite
 from scrawler.model.lanes import LEFTOVER, LaneKey, LaneKind, LaneState, lane_key
 from scrawler.model.terms import Millis
 
-_ORDERED = frozenset({LaneKind.REFETCH, LaneKind.WANTED, LaneKind.REREAD})
-
 
 def rest_after_death(claimed: ClaimedSite, lanes: Iterable[LaneState], rules: CrawlRules, now: Millis) -> Millis:
     """Return how long a site rests from `now` on; `lanes` are those of its parties, as they were last committed."""
@@ -28,7 +26,8 @@ def rest_after_death(claimed: ClaimedSite, lanes: Iterable[LaneState], rules: Cr
 def _longest_answer(claimed: ClaimedSite, lanes: Iterable[LaneState], rules: CrawlRules) -> Millis:
     """Return how long the dead owner can have waited for the answer to its last request.
 
-    Without patience that is as long as the site has taken at most so far: `timeout` is for what hardly ever happens.
+    Without patience, and for what a user has ordered, that is as long as the site has taken at most so far: the limits
+    are for what hardly ever happens.
     """
     longest = min(rules.patience, rules.timeout) if claimed.slowest_ms else rules.timeout
     if waits_for_slow_pages(lanes):
@@ -37,15 +36,11 @@ def _longest_answer(claimed: ClaimedSite, lanes: Iterable[LaneState], rules: Cra
 
 
 def waits_for_slow_pages(lanes: Iterable[LaneState]) -> bool:
-    """Whether a party was about to ask for pages for which it waits longer: slow ones, or what a user has ordered."""
+    """Whether a party had nothing left but slow pages, for which it waits longer."""
     left: defaultdict[int, list[LaneKey]] = defaultdict(list)
     for lane in lanes:
         key = lane_key(lane.kind)
         is_kept = key is LEFTOVER and lane.holder_id == lane.seed_id
         if lane.cursor < lane.length and not is_kept:
             left[lane.holder_id].append(key)
-    for keys in left.values():
-        kinds = {key.kind for key in keys}
-        if kinds == {LaneKind.SLOW} or kinds & _ORDERED:
-            return True
-    return False
+    return any(all(key.kind is LaneKind.SLOW for key in keys) for keys in left.values())

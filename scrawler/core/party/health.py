@@ -39,6 +39,7 @@ class SiteHealth:
     """What the last answers of a site's hosts were."""
 
     pushbacks: int = 0  # in a row, of requests that went out after the one before had come back
+    refused: int = 0  # answers in a row by which it has refused, those to a page that was good left out
     failures: dict[str, int] = field(default_factory=dict)  # host -> in a row
     problem: str = ""  # the last of either, in words
     rests: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is left alone
@@ -110,6 +111,7 @@ class SiteHealth:
     def _pushed_back(self, response: Response, host: str, now: float, rules: CrawlRules) -> None:
         came_at = int(time.time() * 1000)
         self.failures.pop(host, None)
+        self.refused += 1
         was_set_back = self._pushed_at > came_at
         if response.started_at > self._pushed_at or was_set_back:  # others were on their way when the site had said so
             self.pushbacks, self._pushed_at = self.pushbacks + 1, came_at

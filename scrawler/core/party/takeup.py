@@ -200,6 +200,7 @@ class SiteTaker:
         if claimed.after_death:
             rest_ms = max(rest_ms, self._rest_after_death(claimed, states))
         site.health.pushbacks = min(claimed.pushbacks, rules.max_pushbacks - 1)  # the site is asked once at least
+        site.health.refused = site.health.pushbacks
         site.rest_until = time.monotonic() + rest_ms / 1000
         if any(seed.round for seed in claimed.seeds) or any(_is_revisited(state) for state in states):
             site.visited = {}

@@ -86,6 +86,21 @@ def test_a_site_that_shuts_the_crawler_out_ends_as_pushed_back(crawl: Crawl, ser
     assert all_pages(crawl, server)
 
 
+def test_the_end_of_a_site_counts_its_refusals_of_all_kinds(crawl: Crawl, serve: Serve) -> None:
+    """Where it has asked for time before, one page that is forbidden is enough to look whether it refuses all."""
+    wall, busy = Wall(FORBIDDEN, 40), answer(b"later", "429 Too Many Requests", "Content-Type: text/plain")
+
+    def site(visit: Visit) -> None:
+        while head := visit.request():
+            said = wall.says(path_of(head))
+            visit.send(busy if said is FORBIDDEN and wall.seen <= 44 else said)
+
+    server = serve(site)
+    crawl.add([server.url()])
+    run_whole(crawl, max_pushbacks=8)
+    assert end_details(crawl)[server.url()].startswith("HTTP status 403 (5 times in a row), and for ")
+
+
 @pytest.mark.parametrize("per_site", [1, 4])
 def test_a_site_that_serves_again_after_a_rest_loses_no_page(crawl: Crawl, serve: Serve, per_site: int) -> None:
     server = serve(Wall(FORBIDDEN, 40, 14))

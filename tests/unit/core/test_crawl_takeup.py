@@ -79,7 +79,7 @@ def listed(kind: int, left: int, holder: int = 1) -> LaneState:
         (700, [listed(NORMAL.number, 0), listed(SLOW.number, 2)], 100.5),
         (700, [listed(LEFTOVER.number, 4), listed(SLOW.number, 2)], 100.5),  # leftovers are for the site's next seed
         (700, [listed(LEFTOVER.number, 4, holder=2), listed(SLOW.number, 2)], 100.5),
-        (700, [listed(NORMAL.number, 3), listed(WANTED.number, 1)], 100.5),  # what a user has ordered comes first
+        (700, [listed(SLOW.number, 2), listed(WANTED.number, 1)], 3.5),  # what a user has ordered comes first
         (0, [listed(NORMAL.number, 3)], 30.5),
         (0, [listed(SLOW.number, 3)], 100.5),
     ],
