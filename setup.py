@@ -79,6 +79,7 @@ HOT = {
     "extract": (
         "charset decode decoders directives link_header links markup rules scanned scanner simhash sniff xhtml"
     ),
+    "features/topic": "focus terms",
     "fetch": "cookies curl downloader poller politeness retry_after robots transfer unasked wire",
     "model": (
         "claims deltas lanes machines records results robots rows scope seeds servers sizes suspects terms visits"

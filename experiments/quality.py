@@ -24,8 +24,8 @@ from experiments.lab.report import ROUND, Claim, Plot, Report, Row, number, row_
 from scrawler.core.party.depth import Lane
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.web import Kind, SyntheticWeb
+from scrawler.features.topic.terms import Topic, level_of
 from scrawler.model.lanes import LaneKey, LaneState, priority
-from scrawler.urls.topic import Topic, level_of
 
 _DAMPING = 0.85
 _AT = (0.05, 0.1, 0.25, 0.5)  # shares of the pages at which the mass is told

@@ -17,12 +17,12 @@ from scrawler.assembly.exchange import check_exchange
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
 from scrawler.assembly.proxies import check_proxies
 from scrawler.assembly.referred import lost_references
-from scrawler.assembly.topics import make_focus
 from scrawler.assembly.visit_shares import check_budget
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError, StoreError
+from scrawler.feature import hooked
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
@@ -103,7 +103,8 @@ def run_crawl(
     settings = with_authorities(settings)
     check_hosts(settings)
     filters = make_filters(settings)
-    make_focus(settings)  # it can be made, before anything is begun
+    for validate in hooked("validate", settings):
+        validate(settings)
     if launch is None:
         check_proxies(settings, os.environ, stop, say)
     with ExitStack() as stack:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ class Feature(NamedTuple):
     needs: tuple[str, ...] = ()
 
 
-@cache
+@lru_cache(maxsize=1)
 def features() -> tuple[Feature, ...]:
     """Return all features that are there, those of this program first. Raises PluginError for one that is broken."""
     own = tuple(_declared(room) for room in _rooms())
@@ -110,6 +110,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
 
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
     * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
+    * validate: a function that refuses settings before a run (SettingsError)
     * time_left: a function that tells how long a crawl takes yet (`scrawler.api.left.Forecast`)
     """
     for feature in features():

@@ -19,7 +19,7 @@ from scrawler.errors import NotCrawledError
 from scrawler.insight.contents import PageContent, PageReader, find_page, find_shown
 from scrawler.model.rows import PageRow
 from scrawler.seeds.outputs import open_output
-from scrawler.settings import Settings
+from scrawler.settings import Settings, public_values
 from scrawler.store.committed import listed_pages, pages_of
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class OpenedCrawl(SeededCrawl):
     @property
     def keeps_outlinks(self) -> bool:
         """Whether the last run kept what pages lead to."""
-        return self.last_settings().outlinks
+        return bool(public_values(self.last_settings()).get("outlinks"))
 
     def why(self, url: str) -> Answer:
         """Say why a URL was fetched or not; printed it is what `scrawler why` shows.

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from scrawler.archive.archive import Archive
+from scrawler.assembly.building import begin_building
 from scrawler.assembly.parts import fault_file, maker, product_token, wants_browser
 from scrawler.assembly.stores import Stores
-from scrawler.assembly.topics import make_focus
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.lister import SitemapLister
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.answers.reading import AnswerReader
+from scrawler.core.answers.steps import Want
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.checks import Checks
 from scrawler.core.asking.origins import Origins
@@ -71,13 +72,14 @@ def collector_maker(
     token = product_token(settings)
     reads = StoreReads(checkpointer, stores.frontier, crew.turn, rules)
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = maker("extractor", settings)
-    policy = _link_policy(settings, token)
+    building = begin_building(settings)
+    steps = building.all_steps()
+    policy = _link_policy(settings, token, Want.SOURCES in steps.wants)
     extractor = XhtmlExtractor(make_extractor(policy), policy)
     pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token, copies)
-    focus = make_focus(settings)
-    reads_marks = (filters is not None and filters.want_marks) or (focus is not None and focus.orders)
-    reader = AnswerReader(pipeline, rules, settings.outlinks, reads_marks, focus)
-    answers = AnswerHandler(rules, filters, focus)
+    reads_marks = (filters is not None and filters.want_marks) or Want.MARKS in steps.wants
+    reader = AnswerReader(pipeline, rules, steps, reads_marks)
+    answers = AnswerHandler(rules, filters, building.order)
     parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again, answers.searching.list_query)
     tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell
     landing = Landing(reader, answers, origins, tell)
@@ -137,6 +139,6 @@ def _downloader_maker(
     return lambda: BrowserDownloader(plain(), browser)
 
 
-def _link_policy(settings: Settings, product_token: str) -> LinkPolicy:
+def _link_policy(settings: Settings, product_token: str, wants_sources: bool) -> LinkPolicy:
     robots = frozenset((EVERY_ROBOT, product_token.lower()))
-    return LinkPolicy(robots, frozenset(settings.nofollow), settings.assets, settings.outlinks)
+    return LinkPolicy(robots, frozenset(settings.nofollow), settings.assets, wants_sources)

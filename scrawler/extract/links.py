@@ -10,6 +10,8 @@ from scrawler.extract.simhash import Fingerprint
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 DEEP_HTML: Final = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
+REFRESH_HEADER = "R Refresh:"  # where a link stands that is in a header
+SCRIPTED = "L =SCRIPT_MISC"  # where a script wanted to lead the browser
 PARSER_FAILED = "parser-failed"  # the note of a page that the parser failed at, and was scanned instead
 
 
@@ -29,7 +31,7 @@ class LinkPolicy:
 
 
 class LinkSources(NamedTuple):
-    """Where the URLs of a page stand, each as kind and context, such as "L a/@href": see `core.answers.outlinks`."""
+    """Where the URLs of a page stand, each as kind and context, such as "L a/@href", in the words of Heritrix."""
 
     of_hrefs: list[str]  # where each of `hrefs` stands
     others: list[tuple[str, str]]  # URLs that are not in `hrefs`, as those of assets, each with where it stands
@@ -67,9 +69,8 @@ class PageLinks:
     fingerprint: Fingerprint | None
     simhash: int  # of its text, where a later visit is to tell by how much that has changed; 0: not computed
     sources: LinkSources | None  # where the links stand, if that is wanted
-    relevance: float | None  # how much the page has to do with the crawl's topic, 0 to 1, if there is one
     searches: Any  # what it says for the hidden web, where that is wanted; made by `hidden`
-    marks: Mapping[str, LinkMark] | None  # what is said of links, by their URLs, if a URL filter wants it
+    marks: Mapping[str, LinkMark] | None  # what is said of links, by their URLs, if that is wanted
     refresh: str  # where its meta refresh leads without a pause, empty if it has none: one of `hrefs`
 
     def __init__(
@@ -87,7 +88,6 @@ class PageLinks:
         fingerprint: Fingerprint | None = None,
         simhash: int = 0,
         sources: LinkSources | None = None,
-        relevance: float | None = None,
         searches: Any = None,
         marks: Mapping[str, LinkMark] | None = None,
         refresh: str = "",
@@ -105,7 +105,6 @@ class PageLinks:
         self.fingerprint = fingerprint
         self.simhash = simhash
         self.sources = sources
-        self.relevance = relevance
         self.searches = searches
         self.marks = marks
         self.refresh = refresh

@@ -424,16 +424,6 @@ class CrawlSettings(BaseModel):
     hops: Annotated[int, Live()] = Field(
         0, ge=0, le=100, description="Crawl the candidate seeds found up to this many sites away."
     )
-    order: Literal["breadth-first", "focused"] = Field(
-        "breadth-first", description="Follow the links of a party in the order in which they are met, or by the topic."
-    )
-    topic: FileName = Field(
-        None, description="File with a weighted term a line, such as '2 thread pool'; pages and links are scored by it."
-    )
-    relevance: float = Field(0.3, ge=0, le=1, description="Score from which on a page has to do with the topic.")
-    store: Literal["all", "relevant"] = Field(
-        "all", description="Archive all pages, or only those that have to do with the topic; rows are kept for all."
-    )
     max_depth: Annotated[int, Live(), ByHost()] = Field(
         15, ge=0, le=65_535, description="Follow links to this depth from a seed."
     )
@@ -483,7 +473,6 @@ class CrawlSettings(BaseModel):
         description="Database of an earlier crawl, a file or a URL: its pages are asked for only if they have changed"
         " (ETag, Last-Modified), and of bytes that it has archived, a revisit record refers to the record there.",
     )
-    outlinks: bool = Field(False, description="Keep the links of each page in a WARC record beside its answer.")
     block_digests: bool = Field(
         False, description="Digest of all of a record, in WARC-Block-Digest, beside that of its payload; slower."
     )

@@ -43,7 +43,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
     ),
     "scripts": ("browser", "browser_time", "browser_requests", "browser_delay", "browser_pages", "chromium"),
     "urls": ("include", "exclude", "normalise", "max_url_length", "max_segments", "max_repeats", "max_parameters"),
-    "topic": ("order", "topic", "relevance", "store"),
     "limits": (
         *("max_depth", "max_pages", "max_bytes", "max_time"),
         *("max_body", "max_decoded", "max_ratio", "max_headers", "page_time"),
@@ -61,7 +60,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
         "pages_dir",
         "archive_to",
         "dedup_from",
-        "outlinks",
         "block_digests",
         "archive_secrets",
         "warc_size",

@@ -12,11 +12,11 @@ import pytest
 from scrawler.agents.members import read_members
 from scrawler.assembly.agents import read_secret
 from scrawler.assembly.exchange import shared_secret
-from scrawler.assembly.topics import make_focus
 from scrawler.assembly.visit_shares import read_rank_file
 from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.features.serving.signing import read_keys
 from scrawler.features.serving.tables import read_tables
+from scrawler.features.topic.feature import make_focus
 from scrawler.fetch.given import GivenFiles
 from scrawler.regular import open_regular, read_regular
 from scrawler.settings import Settings, load_settings

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from scrawler.core.answers.aliases import is_same, note_sample
-from scrawler.core.answers.focus import Focus
 from scrawler.core.answers.listing import UrlLister
+from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.page_rows import fault_row, page_row
-from scrawler.core.answers.reading import Reading
 from scrawler.core.answers.recall import is_to_be_whole
 from scrawler.core.answers.searching import SearchFollower
+from scrawler.core.answers.steps import Order
 from scrawler.core.answers.visited import note_list, note_list_read, note_visit
 from scrawler.core.party.decisions import (
     MAX_REDIRECTS,
@@ -50,12 +50,12 @@ _MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without re
 class AnswerHandler:
     """Applies the answers of pages, as they were read, to their parties; that needs the turn."""
 
-    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None, focus: Focus | None = None) -> None:
+    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None, order: Order | None = None) -> None:
         self._rules = rules
-        self.urls = UrlLister(rules, filters, focus)
+        self.urls = UrlLister(rules, filters, order)
         self.searching = SearchFollower(rules, self.urls)
 
-    def handle(self, flight: PageFlight, response: Response, reading: Reading) -> Fault | None:
+    def handle(self, flight: PageFlight, response: Response, reading: PageRead) -> Fault | None:
         """Apply the answer of a page; return the fault that it met, if any, with which its URL is finished then.
 
         Whatever is raised on the way leaves a party that is whole: a URL is finished, or listed again, in the last
@@ -85,8 +85,8 @@ class AnswerHandler:
             counts.requests += len(response.rendered.answers)
             counts.bytes += sum(len(answer.body) for answer in response.rendered.answers)
 
-    def _apply(self, flight: PageFlight, response: Response, reading: Reading) -> None:
-        self.urls.note_page(flight, reading.links, response.result is Result.REDIRECT)
+    def _apply(self, flight: PageFlight, response: Response, reading: PageRead) -> None:
+        self.urls.note_page(flight, reading, response.result is Result.REDIRECT)
         if "set-cookie" in response.headers:
             self.take_cookies(flight, response)
         if reading.again is not None:
@@ -97,14 +97,14 @@ class AnswerHandler:
             self._apply_last(flight, response, reading)
 
     @staticmethod
-    def _row(flight: PageFlight, response: Response, reading: Reading) -> PageRow:
+    def _row(flight: PageFlight, response: Response, reading: PageRead) -> PageRow:
         found = reading.links or reading.sitemap
         note = response.detail or (found.note if found else "")
         if response.result is Result.REDIRECT:
             note = location_of(response)
         return page_row(flight, response, reading, note)
 
-    def _apply_last(self, flight: PageFlight, response: Response, reading: Reading) -> None:
+    def _apply_last(self, flight: PageFlight, response: Response, reading: PageRead) -> None:
         """Apply an answer that is the last one of its URL, which is finished in the very last step."""
         party, links = flight.party, reading.links
         row = self._row(flight, response, reading)
@@ -218,7 +218,7 @@ class AnswerHandler:
             party.told.note_failure()  # what it tells is not known while others are visited
         party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), lane)
 
-    def _take_page(self, flight: PageFlight, links: PageLinks, reading: Reading, source: LinkClass | None) -> None:
+    def _take_page(self, flight: PageFlight, links: PageLinks, reading: PageRead, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
         if reading.flags and self.forbids_to_follow(flight, reading):
             self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links)
@@ -239,7 +239,7 @@ class AnswerHandler:
     def _rules_of(self, flight: PageFlight) -> CrawlRules:
         return flight.site.own_rules or self._rules
 
-    def forbids_to_follow(self, flight: PageFlight, reading: Reading) -> bool:
+    def forbids_to_follow(self, flight: PageFlight, reading: PageRead) -> bool:
         """Tell whether a page asks not to follow its links, and is obeyed."""
         return bool(reading.flags & PageFlag.NOFOLLOW) and self._rules_of(flight).obey_meta
 
@@ -325,7 +325,7 @@ class AnswerHandler:
         else:
             party.verdicts.update(analysis.counts)
 
-    def look_for_sitemaps(self, flight: PageFlight, result: Result, reading: Reading | None = None) -> None:
+    def look_for_sitemaps(self, flight: PageFlight, result: Result, reading: PageRead | None = None) -> None:
         """List the sitemaps of a seed whose own page is not to be had, or the next one that there may be."""
         entry = flight.entry
         if entry.role is EntryRole.SITEMAP:

@@ -12,7 +12,8 @@ from dataclasses import field
 
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.long_pages import LongPage, long_page
-from scrawler.core.answers.reading import AnswerReader, Reading
+from scrawler.core.answers.page_read import PageRead
+from scrawler.core.answers.reading import AnswerReader
 from scrawler.core.blame.slots import Slot
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import is_cut_page
@@ -52,7 +53,7 @@ class Listing:
 
     flight: PageFlight
     response: Response
-    reading: Reading
+    reading: PageRead
     done: int = 0  # URLs
     verdicts: Counter[str] = field(default_factory=Counter)
     external: dict[str, None] = field(default_factory=dict)
@@ -108,10 +109,10 @@ class SitemapLister:
         self._unread.append((flight, response))
 
     def take_long(
-        self, landed: list[Response], readings: list[Reading | None]
-    ) -> list[tuple[Response, Reading | None]]:
+        self, landed: list[Response], readings: list[PageRead | None]
+    ) -> list[tuple[Response, PageRead | None]]:
         """Take the pages with very many links out of what was read; return the rest."""
-        rest: list[tuple[Response, Reading | None]] = []
+        rest: list[tuple[Response, PageRead | None]] = []
         for response, reading in zip(landed, readings, strict=True):
             page = long_page(response, reading)
             if page is None or self._answers.forbids_to_follow(page.flight, page.reading):
@@ -140,7 +141,8 @@ class SitemapLister:
             self._slot.enter(flight.site.id, flight.entry.url)
             try:
                 reading = self._reader.read(flight, response, as_sitemap=True)
-                self._current = Listing(flight, response, reading._replace(counted=True))
+                reading.counted = True
+                self._current = Listing(flight, response, reading)
             finally:
                 self._slot.leave()
 
@@ -160,7 +162,8 @@ class SitemapLister:
             else:
                 self._list_slice(listing)
         except BaseException as error:
-            listing.reading = listing.reading._replace(sitemap=None, fault=fault_of(error))  # nothing is left to list
+            listing.reading.sitemap = None  # nothing is left to list
+            listing.reading.fault = fault_of(error)
         finally:
             self._slot.leave()
         if listing.over:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final
 
 from scrawler.core.answers.aliases import suspect
-from scrawler.core.answers.focus import Focus, inherited_level, score_of_level
+from scrawler.core.answers.page_read import PageRead
+from scrawler.core.answers.steps import Order
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.entries import EntryRole, stored_entry
 from scrawler.core.party.flights import PageFlight
@@ -18,7 +19,7 @@ from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter, SeenFullError
 from scrawler.core.traps.alike import LinkClass
 from scrawler.core.traps.traps import PartyTraps
-from scrawler.extract.links import LinkMark, PageLinks
+from scrawler.extract.links import LinkMark
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import PUSHED
 from scrawler.model.results import PageFlag
@@ -28,7 +29,6 @@ from scrawler.model.visits import KnownVisit
 from scrawler.units import format_bytes
 from scrawler.urls.analyzer import Analysis
 from scrawler.urls.filters import UrlFilters
-from scrawler.urls.topic import Topic, level_of
 from scrawler.urls.verdict import Verdict
 
 _MOST_EXTERNAL = 4 << 20  # bytes of a page's external URLs: a foreign <base> makes 2 KB of each short link
@@ -38,22 +38,20 @@ _FEW_EXTERNAL: Final = 64  # so many external URLs may be of any length
 class UrlLister:
     """Lists URLs that a pattern, a filter, a limit or a trap does not hold, each once; that needs the turn."""
 
-    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None, focus: Focus | None = None) -> None:
+    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None, order: Order | None = None) -> None:
         self._rules = rules
         self._filters = filters
-        self._topic = focus.topic if focus is not None and focus.orders else None
-        # How much the page that was applied last has to do with the topic, and the least level of what it leads to.
-        self._relevance: tuple[str, float, int] = ("", 0.0, 0)
+        self._order = order
         # What the page that was applied last says of its links: URL filters may ask for it.
         self._marks: tuple[str, Mapping[str, LinkMark] | None] = ("", None)
 
-    def note_page(self, flight: PageFlight, links: PageLinks | None, redirects: bool) -> None:
+    def note_page(self, flight: PageFlight, page: PageRead, redirects: bool) -> None:
         """Note what the page whose links come next says of them."""
         flight.party.rejections.page = flight.entry.url
         if self._filters is not None:
-            self._marks = flight.entry.url, links.marks if links is not None else None
-        if self._topic is not None:
-            self._note_relevance(flight, links, redirects)
+            self._marks = flight.entry.url, page.links.marks if page.links is not None else None
+        if self._order is not None:
+            self._order.note_page(flight, page, redirects)
 
     def take(
         self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None, hops: int = 0
@@ -88,15 +86,13 @@ class UrlLister:
         party.verdicts.update(counts)
         self.list_internal(flight.site, party, analysis.internal, depth, role=EntryRole.ASSET, hops=hops)
 
-    def list_part(
-        self, flight: PageFlight, links: PageLinks, urls: list[str], source: LinkClass | None
-    ) -> Counter[str]:
+    def list_part(self, flight: PageFlight, page: PageRead, urls: list[str], source: LinkClass | None) -> Counter[str]:
         """List internal URLs among the links of a page before it is applied; return the verdicts on others of them.
 
         `source` is what `AnswerHandler.known_source` returned for the page.
         """
         party, entry = flight.party, flight.entry
-        self.note_page(flight, links, redirects=False)
+        self.note_page(flight, page, redirects=False)
         party.finder = url_hash(entry.url)
         verdicts, party.verdicts = party.verdicts, Counter()
         try:
@@ -228,11 +224,10 @@ class UrlLister:
                 new = [first, *party.list_new(site.seen, urls, depth, role, hops)]
             elif pushed:
                 new = party.list_pushed(site.seen, urls, depth, hops)
-            elif self._topic is None or depth == 0 or role is not EntryRole.PAGE:
+            elif self._order is None or depth == 0 or role is not EntryRole.PAGE:
                 new = party.list_new(site.seen, urls, depth, role, hops)
             else:
-                level = self._level_on(party.rejections.page, self._topic)
-                new = party.list_by_level(site.seen, urls, depth, level, hops)
+                new = party.list_by_level(site.seen, urls, depth, self._order.levels(party.rejections.page), hops)
         except SeenFullError:
             party.leave(EndReason.SEEN_MEMORY)
             return
@@ -240,26 +235,6 @@ class UrlLister:
         party.verdicts[Verdict.SEEN] += known
         if new and traps is not None:
             traps.listed(new, known, source, party.finder, party.rejections.page)
-
-    def _note_relevance(self, flight: PageFlight, links: PageLinks | None, redirects: bool) -> None:
-        """Note what a page says of the topic; where a URL redirects, its target promises what it has promised."""
-        url, level = flight.entry.url, inherited_level(flight)
-        known = None if links is None else links.relevance
-        self._relevance = url, score_of_level(level) if known is None else known, level if redirects else 0
-        self._marks = url, links.marks if links is not None else None
-
-    def _level_on(self, page: str, topic: Topic) -> Callable[[str], int]:
-        """Return what tells the level of a link on a page; of one that was not read just now, nothing is known."""
-        of_page, score, least = self._relevance
-        if of_page != page:
-            score, least = 0.0, 0
-        marks = self._marks[1] if self._marks[0] == page else None
-
-        def level(url: str) -> int:
-            mark = marks.get(url) if marks is not None else None
-            return max(least, level_of(topic.of_link(url, mark.anchor if mark is not None else "", score)))
-
-        return level
 
 
 def _refuse(party: SeedContext, reason: Verdict, refused: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import field
 
 from scrawler.core.answers.answers import AnswerHandler
-from scrawler.core.answers.reading import Reading
+from scrawler.core.answers.page_read import PageRead
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.traps.alike import LinkClass
 from scrawler.extract.links import PageLinks
@@ -29,7 +29,7 @@ class LongPage:
 
     flight: PageFlight
     response: Response
-    reading: Reading
+    reading: PageRead
     links: PageLinks
     done: int = 0  # links
     counts: Counter[str] = field(default_factory=Counter)  # verdicts
@@ -51,16 +51,16 @@ class LongPage:
         hrefs = links.hrefs[self.done : self.done + _PART]
         found = flight.party.analyzer.analyze(flight.entry.url, hrefs, links.base, links.charset)
         new = [url for url in found.internal if url not in self.internal]
-        self.counts.update(answers.urls.list_part(flight, links, new, self.source))
+        self.counts.update(answers.urls.list_part(flight, self.reading, new, self.source))
         self.counts.update(found.counts)
         self.internal.update(new)
         self.external.update(dict.fromkeys(found.external))
         self.done += _PART
         if self.over:
-            self.reading = self.reading._replace(listed=Analysis([], list(self.external), self.counts))
+            self.reading.listed = Analysis([], list(self.external), self.counts)
 
 
-def long_page(response: Response, reading: Reading | None) -> LongPage | None:
+def long_page(response: Response, reading: PageRead | None) -> LongPage | None:
     """Return the page to be listed part by part, None for what is applied in one go."""
     flight = response.request.tag
     if not isinstance(flight, PageFlight) or reading is None or reading.links is None or reading.fault is not None:
@@ -70,4 +70,5 @@ def long_page(response: Response, reading: Reading | None) -> LongPage | None:
     searches = flight.party.searches
     if searches is not None and searches.term_of(flight.entry.url):
         return None  # what an answer leads to is sifted as a whole
-    return LongPage(flight, response, reading._replace(counted=True), reading.links)
+    reading.counted = True
+    return LongPage(flight, response, reading, reading.links)

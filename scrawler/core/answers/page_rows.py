@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from scrawler.archive.record import RecordRef
-from scrawler.core.answers.reading import Reading
+from scrawler.core.answers.page_read import PageRead
 from scrawler.core.party.entries import Entry, EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.faults import Fault
@@ -21,7 +21,7 @@ _LOCATION_CHARACTERS: Final = 16_000
 _NO_RECORD: Final = RecordRef("", 0, 0, b"", False)
 
 
-def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:
+def page_row(flight: PageFlight, response: Response, reading: PageRead, note: str) -> PageRow:
     """Make the row of a URL's final result."""
     entry = flight.entry
     file, offset, length, digest, revisit = reading.record or _NO_RECORD
@@ -34,7 +34,7 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
     )  # fmt: skip
 
 
-def fault_row(flight: PageFlight, response: Response, reading: Reading, fault: Fault) -> PageRow:
+def fault_row(flight: PageFlight, response: Response, reading: PageRead, fault: Fault) -> PageRow:
     """Make the row of a URL whose answer met a fault: of the answer, only what needs no reading."""
     return page_row(flight, response, reading, fault.text[:_DETAIL_CHARACTERS])._replace(
         result=Result.INTERNAL_ERROR.value, flags=reading.flags | _asset_flag(flight.entry)

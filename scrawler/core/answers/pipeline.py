@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 
 from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
-from scrawler.core.answers.outlinks import REFRESH_HEADER, SCRIPTED
 from scrawler.core.answers.prints import print_of
 from scrawler.core.party.decisions import header_text
 from scrawler.core.party.earlier import Copies, NoCopies
 from scrawler.core.party.site import SiteContext
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
-from scrawler.extract.links import LinkExtractor, LinkSources, PageLinks
+from scrawler.extract.links import REFRESH_HEADER, SCRIPTED, LinkExtractor, LinkSources, PageLinks
 from scrawler.extract.rules import refresh_target, refreshes_at_once
-from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
 from scrawler.extract.xhtml import is_xhtml, is_xml
@@ -193,24 +190,12 @@ class PagePipeline:
         nosniff = response.headers.get("x-content-type-options", "").partition(",")[0].strip().lower() == "nosniff"
         return sniffed_type(start, scriptable=not nosniff)
 
-    def links(
-        self, response: Response, media_type: str, read_text: Callable[[PageLinks], Fingerprint | None] | None = None
-    ) -> PageLinks | None:
-        """Find the links of a page, which is HTML unless a header refreshes it; None for anything else.
-
-        `media_type` is what the answer was found to be. `read_text` reads of a page what is to be compared with others.
-        """
+    def links(self, response: Response, media_type: str) -> PageLinks | None:
+        """Find the links of a page of HTML; None for anything else. `media_type` is that of the answer."""
         rendered = response.rendered
         if rendered is None or not rendered.html:
-            found = self._in_body(response, media_type)
-        else:
-            found = self._in_rendered(response, rendered, media_type)
-        if found is not None:
-            if read_text is not None:
-                found.fingerprint = read_text(found)
-            if found.fingerprint is None or not found.fingerprint.words:
-                found.page = b""  # nobody asks for it any more, but whoever compares its words
-        return found if "refresh" not in response.headers else _refreshed(response, found)
+            return self._in_body(response, media_type)
+        return self._in_rendered(response, rendered, media_type)
 
     def print_of(self, response: Response, media_type: str, of_text: bool) -> bytes:
         """Return by what a page is compared with that of other visits; see `prints`."""
@@ -293,7 +278,7 @@ def _exchange(response: Response, site: SiteContext | None = None, payload: Earl
         raise UnrecordableError from error
 
 
-def _refreshed(response: Response, links: PageLinks | None) -> PageLinks | None:
+def refreshed(response: Response, links: PageLinks | None) -> PageLinks | None:
     """Return the links of a page with that of its Refresh header, which comes before them; a <base> is not for it."""
     content, url = header_text(response, "refresh"), response.request.url
     target = refresh_target(content)

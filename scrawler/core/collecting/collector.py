@@ -12,7 +12,7 @@ from math import inf
 from typing import Final
 
 from scrawler.core.answers.lister import SitemapLister
-from scrawler.core.answers.reading import Reading
+from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.recall import is_unchanged
 from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slot
@@ -309,7 +309,7 @@ class UrlCollector:
                 whole.append(response)
         return whole
 
-    def _read(self, response: Response) -> Reading | None:
+    def _read(self, response: Response) -> PageRead | None:
         flight = flight_of(response.request)
         self._slot.enter(flight.site.id, read_url(flight, response.request))
         try:
@@ -317,7 +317,7 @@ class UrlCollector:
         finally:
             self._slot.leave()
 
-    def _apply(self, response: Response, reading: Reading | None) -> None:
+    def _apply(self, response: Response, reading: PageRead | None) -> None:
         flight = flight_of(response.request)
         self._slot.enter(flight.site.id, read_url(flight, response.request))
         try:
@@ -334,7 +334,7 @@ class UrlCollector:
         finally:
             self._slot.leave()
 
-    def _apply_to_site(self, flight: Flight, response: Response, reading: Reading | None) -> None:
+    def _apply_to_site(self, flight: Flight, response: Response, reading: PageRead | None) -> None:
         site = flight.site
         try:
             fault = self._landing.apply(flight, response, reading)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.page_rows import robots_record
-from scrawler.core.answers.reading import AnswerReader, Reading
+from scrawler.core.answers.reading import AnswerReader
 from scrawler.core.answers.recall import recall
 from scrawler.core.asking.origins import Origins
 from scrawler.core.party.context import SeedContext
@@ -34,7 +35,7 @@ class Landing:
         self._origins = origins
         self._tell = tell
 
-    def read(self, flight: Flight, response: Response) -> Reading | None:
+    def read(self, flight: Flight, response: Response) -> PageRead | None:
         """Archive and read the answer of a page, archive that of a robots.txt; None for others. Raises ArchiveError."""
         if isinstance(flight, PageFlight):
             return self._reader.read(flight, response)
@@ -48,7 +49,7 @@ class Landing:
         except BaseException as error:
             return response.met(fault_of(error))
 
-    def apply(self, flight: Flight, response: Response, reading: Reading | None) -> Fault | None:
+    def apply(self, flight: Flight, response: Response, reading: PageRead | None) -> Fault | None:
         """Apply a response to its site; return the fault that it met, if any.
 
         Raises PluginError, and what the machinery raises.
@@ -93,7 +94,7 @@ class Landing:
                 return True
         return False
 
-    def _apply_robots(self, flight: RobotsFlight, response: Response, reading: Reading) -> Fault | None:
+    def _apply_robots(self, flight: RobotsFlight, response: Response, reading: PageRead) -> Fault | None:
         fault = reading.fault
         if reading.record is not None:
             try:

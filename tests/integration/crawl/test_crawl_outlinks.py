@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from scrawler.core.answers.outlinks import MOST_OUTLINKS
+from scrawler.features.outlinks.step import MOST_OUTLINKS
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from tests.consistency import check_records

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from scrawler.core.answers.answers import AnswerHandler
-from scrawler.core.answers.reading import Reading
+from scrawler.core.answers.page_read import PageRead
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.durable.deltas import merged
 from scrawler.core.party.depth import Lane
@@ -118,7 +118,8 @@ class Machine:
         links = PageLinks(url, self._web.links[url], "utf-8", "")
         response = Response(Request(url, "", flight), Result.FETCHED, 200, body=url.encode())
         listed_again = _lane_after(flight) if again and flight.attempt <= _RULES.retries else None
-        reading = Reading(listed_again, links=None if listed_again is not None else links)
+        reading = PageRead(listed_again)
+        reading.links = links if listed_again is None else None
         self._answers.handle(flight, response, reading)
         flight.party.in_flight -= 1
         site.end_fetching(url)

@@ -11,13 +11,13 @@ from pkgutil import walk_packages
 import pytest
 
 import scrawler
-from scrawler.core.answers.outlinks import MOST_BYTES, MOST_OUTLINKS, outlink_fields
 from scrawler.core.outage.witnesses import Witnesses
 from scrawler.core.party.gates import MOST_FIRST, MOST_NEWEST, Redirected
 from scrawler.extract import plain_simhash
 from scrawler.extract.links import LinkPolicy
 from scrawler.extract.rules import link_kind, relations
 from scrawler.extract.scanner import fastest_extractor
+from scrawler.features.outlinks.step import MOST_BYTES, MOST_OUTLINKS, outlink_fields
 from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.transfer import TlsSessions
 from scrawler.mime import media_type

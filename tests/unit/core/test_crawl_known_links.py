@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.core.answers.answers import AnswerHandler
-from scrawler.core.answers.reading import Reading
+from scrawler.core.answers.page_read import PageRead
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.entries import Entry
 from scrawler.core.party.flights import PageFlight
@@ -81,7 +81,8 @@ class Crawl:
         lane.append_entry(Entry(url, depth, lane.length))
         flight = PageFlight(self.site, self.party, lane, lane.take(), Entry(url, depth, 0), Origin(HOME[:-1], "h.org"))
         response = Response(Request(url, "192.0.2.1", flight), Result.FETCHED, 200, body=b"x")
-        reading = Reading(None, None, PageLinks(base or url, hrefs), media_type="text/html")
+        reading = PageRead()
+        reading.links = PageLinks(base or url, hrefs)
         assert self.answers.handle(flight, response, reading) is None
 
     def state(self) -> object:

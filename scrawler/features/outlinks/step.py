@@ -11,7 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import repeat
 
+from scrawler.assembly.building import Building
+from scrawler.core.answers.page_read import PageRead
+from scrawler.core.answers.steps import Want
 from scrawler.core.party.decisions import location_of
+from scrawler.core.party.flights import PageFlight
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result
@@ -19,12 +23,26 @@ from scrawler.urls.analyzer import UrlAnalyzer
 
 MOST_OUTLINKS = 6_000  # of a page, as many as Heritrix takes by default
 MOST_BYTES = 1 << 20  # of their lines: a <base> makes 2 KB of each short link
-REFRESH_HEADER = "R Refresh:"
-SCRIPTED = "L =SCRIPT_MISC"  # where a script wanted to lead the browser
 _LOCATION_HEADER = "R Location:"
 _ANY_LINK, _ANY_ASSET = "L =NAVLINK_MISC", "E =EMBED_MISC"  # of an extractor that does not tell where links stand
 
 Outlink = tuple[str, str]  # a URL as written, and its source: kind and context
+
+
+class Outlinks:
+    """The step: what each page leads to becomes the metadata of its record."""
+
+    at: int
+    wants = frozenset((Want.SOURCES,))
+
+    def read(self, flight: PageFlight, response: Response, page: PageRead) -> None:
+        """Note what a page leads to."""
+        page.metadata = outlink_fields(flight.party.analyzer, response, page.links)
+
+
+def build(building: Building) -> None:
+    """Let a machine keep what pages lead to."""
+    building.steps.append(Outlinks())
 
 
 def outlink_fields(analyzer: UrlAnalyzer, response: Response, links: PageLinks | None) -> bytes:

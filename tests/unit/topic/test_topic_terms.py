@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.urls.topic import LEVELS, TopicError, level_of, read_topic
+from scrawler.features.topic.terms import LEVELS, TopicError, level_of, read_topic
 
 TOPIC = read_topic("2 thread pool\nlock   # of weight 1\n-1 jobs\n0.5 Mutex\n")
 FILLER = "some words that say nothing of it "

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrawler.core.answers.focus import Focus
+from scrawler.assembly.building import Building
 from scrawler.errors import SettingsError
+from scrawler.features.topic.focus import Focus
+from scrawler.features.topic.settings import TopicSettings
+from scrawler.features.topic.terms import TopicError, read_topic
 from scrawler.regular import open_regular
 from scrawler.settings import Settings
-from scrawler.urls.topic import TopicError, read_topic
 
 _LARGEST = 1 << 20  # bytes of a file of terms
 
 
-def make_focus(settings: Settings) -> Focus | None:
+def build(building: Building) -> None:
+    """Let a machine score what it reads. Raises SettingsError."""
+    focus = make_focus(building.settings)
+    if focus is None:
+        return
+    building.steps.append(focus)
+    if focus.orders:
+        building.order = focus
+
+
+def make_focus(crawl: Settings) -> Focus | None:
     """Return what is done with the topic; None if there is none. Raises SettingsError with one line."""
+    settings = TopicSettings.of(crawl)
     orders, drops = settings.order == "focused", settings.store == "relevant"
     if settings.topic is None:
         if orders or drops:
