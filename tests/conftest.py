@@ -47,6 +47,7 @@ settings.load_profile("patient")
 
 share_compiled()
 fork_machines()
+gc.disable()  # what is collected stays: to look through it again and again would take a fifth of the time of that
 
 _NUMBERS = itertools.count(1)
 _ROOM = 4 << 30  # bytes; all tests together leave one in their folders
@@ -190,6 +191,7 @@ def pytest_collection_finish() -> None:
     """Leave what was collected out of all that the collector of garbage goes through: that is most of a worker."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
