@@ -111,6 +111,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
     * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
     * validate: a function that refuses settings before a run (SettingsError)
+    * report: a function that adds sections to a report (`scrawler.insight.reporting.Reporter`)
     * time_left: a function that tells how long a crawl takes yet (`scrawler.api.left.Forecast`)
     """
     for feature in features():

@@ -5,7 +5,6 @@ What makes reports and the like is imported by who asks for one: it is much to l
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,17 +13,14 @@ from scrawler.api.answers import Answers
 from scrawler.api.page import Page
 from scrawler.api.rows import results_of
 from scrawler.api.seeding import SeededCrawl
-from scrawler.api.since import Since, since_ms
 from scrawler.errors import NotCrawledError
 from scrawler.insight.contents import PageContent, PageReader, find_page, find_shown
 from scrawler.model.rows import PageRow
-from scrawler.seeds.outputs import open_output
 from scrawler.settings import Settings, public_values
 from scrawler.store.committed import listed_pages, pages_of
 
 if TYPE_CHECKING:
     from scrawler.insight.answer import Answer
-    from scrawler.insight.sections import Report
 
 Results = str | Iterable[str] | None
 
@@ -99,29 +95,6 @@ class OpenedCrawl(SeededCrawl):
 
         with self.reader() as reader:
             return why(self.database, self.settings, self.stored.scope, url, reader.read)
-
-    def report(
-        self, seed: str | None = None, html: str | os.PathLike[str] | None = None, since: Since = None
-    ) -> Report:
-        """Sum up what came of the crawl, or of a seed; with `html` that file gets it as a page with plots, too.
-
-        With `since`, as `changes` takes it, only visits since that time are summed up.
-
-        Printed it is what `scrawler report` shows; `as_json()` has its values. Raises InputError where there is no such
-        seed, SettingsError for a file that the crawl needs.
-        """
-        from scrawler.insight.report import make_report
-
-        if html is not None:
-            self.keep_clear(os.fspath(html))
-        view = None if seed is None else self.seed(seed, "SEED")
-        made = make_report(self.database, self.stored, view, since_ms(since, self.database.now()))
-        if html is not None:
-            from scrawler.insight.html import html_page
-
-            with open_output(os.fspath(html)) as out:
-                out.writelines(html_page(replace(made, title=f"Report on {made.title}")))
-        return made
 
     def _answers(self) -> Answers:
         return Answers(self.database, self._reading(), self.stored, self._keeps)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from scrawler.insight.broken import BrokenLink, Unread, Wanted, broken_fragments, note_references
+from scrawler.features.broken.links import BrokenLink, Unread, Wanted, broken_fragments, note_references
+from scrawler.features.broken.references import PageReferences, References
 from scrawler.insight.contents import PageReader
-from scrawler.insight.references import PageReferences, References
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.store.engine import Database

@@ -11,9 +11,9 @@ import html5lib
 import pytest
 
 from scrawler.errors import SettingsError
+from scrawler.features.report.html import html_page
+from scrawler.features.report.report import make_report
 from scrawler.insight.answer import CANDIDATE, LEFT_OUT, NOT_SEEN, REFUSED, WAITING, Answer
-from scrawler.insight.html import html_page
-from scrawler.insight.report import make_report
 from scrawler.insight.why import why
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow

@@ -16,9 +16,9 @@ from sqlalchemy import Engine, event
 from scrawler.app import begin_again
 from scrawler.assembly.revisits import make_revisits
 from scrawler.core.party.entries import decode
+from scrawler.features.broken.links import broken_links
+from scrawler.features.broken.section import broken_section
 from scrawler.features.texts.corpus import CorpusCounts, corpus
-from scrawler.insight.broken import broken_links
-from scrawler.insight.broken_section import broken_section
 from scrawler.insight.contents import PageReader
 from scrawler.model.lanes import REVISIT
 from scrawler.model.results import Result

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner
 
 from scrawler.app import begin_again
-from scrawler.cli.report import report
 from scrawler.errors import SettingsError
-from scrawler.insight.html import html_page
+from scrawler.features.report.cli import report
+from scrawler.features.report.html import html_page
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.revisit.demand import is_shared

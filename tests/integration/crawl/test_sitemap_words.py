@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from scrawler.assembly.revisits import make_revisits
-from scrawler.insight.report import make_report
+from scrawler.features.report.report import make_report
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.revisits import Begun

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.insight.sections import Section, Table
-from scrawler.insight.summing import (
+from scrawler.features.report.summing import (
     class_names,
     content_tables,
     results_section,
@@ -11,6 +10,7 @@ from scrawler.insight.summing import (
     totals_section,
     verdicts_table,
 )
+from scrawler.insight.sections import Section, Table
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import SeedCounts
 from scrawler.store.page_classes import DEEPEST

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from xml.etree import ElementTree
 
-from scrawler.insight.html import html_page
-from scrawler.insight.over_time import OTHERS, short_times, time_section
-from scrawler.insight.plots import stacks
+from scrawler.features.report.html import html_page
+from scrawler.features.report.over_time import OTHERS, short_times, time_section
+from scrawler.features.report.plots import stacks
 from scrawler.insight.sections import Report, Table
 from scrawler.model.results import Result
 from scrawler.store.page_sums import PageSum

@@ -22,9 +22,9 @@ from pydantic import ValidationError
 
 from scrawler.api.crawl import Crawl, UnadvisedCrawl
 from scrawler.api.opened import OpenedCrawl
-from scrawler.insight.broken import BROKEN, BrokenLink, Wanted, missing_places, no_fragment
-from scrawler.insight.circles import MOST_REDIRECTS, REDIRECT_LOOP, TOO_MANY_REDIRECTS
-from scrawler.insight.references import Reference, References
+from scrawler.features.broken.circles import MOST_REDIRECTS, REDIRECT_LOOP, TOO_MANY_REDIRECTS
+from scrawler.features.broken.links import BROKEN, BrokenLink, Wanted, missing_places, no_fragment
+from scrawler.features.broken.references import Reference, References
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scrawler.insight.beside import beside
+from scrawler.features.report.beside import beside
 from tests.limits import HANGS
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from scrawler.features.report.over_time import short_times
+from scrawler.features.report.plots import bars, columns, shade, stacks, text
 from scrawler.insight.answer import utc
-from scrawler.insight.over_time import short_times
-from scrawler.insight.plots import bars, columns, shade, stacks, text
 from scrawler.insight.sections import STACKED, Report, Section, Table, shown
 
 _STYLE = """

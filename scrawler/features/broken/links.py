@@ -18,9 +18,9 @@ from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.links import PageLinks
 from scrawler.extract.trees import tree_of
-from scrawler.insight.circles import endless_redirects
+from scrawler.features.broken.circles import endless_redirects
+from scrawler.features.broken.references import PageReferences, References
 from scrawler.insight.contents import PageReader
-from scrawler.insight.references import PageReferences, References
 from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.insight.html import html_page
+from scrawler.features.report.html import html_page
 from scrawler.insight.sections import Report, Section, Table
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")

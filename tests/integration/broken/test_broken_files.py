@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.integration.broken.test_broken import crawled, run
 
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, by_path, page, redirect
 from tests.integration.fetch.servers import RawServer, answer, path_of
-from tests.integration.insight.test_broken import crawled, run
 
 FILES = ["setup.zip", "manual.jpg", "song.mp3", "tool.exe", "film.mp4", "data.tar.gz", "logo.svg"]
 EMBEDDED = "<img src=/gone.png><link rel=stylesheet href=/gone.css><script src=/gone.js></script>"

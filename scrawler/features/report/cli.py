@@ -11,6 +11,7 @@ from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, FileName, with_settings
 from scrawler.cli.tables import print_pairs, print_rows, printable, with_dates
 from scrawler.errors import escaped
+from scrawler.features.report import library
 from scrawler.insight.sections import Report, Table, shown
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
@@ -41,7 +42,7 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     if as_json and html:
         raise click.UsageError("--json and --html are two reports: give one of them")
     with opened(settings, OpenedCrawl) as crawl:
-        made = crawl.report(seed, html, since)
+        made = library.report(crawl, seed, html, since)
     if as_json:
         click.echo(json_line(with_dates(made.as_json())))
     elif html:

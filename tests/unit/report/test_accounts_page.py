@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import html5lib
 import pytest
 
-from scrawler.insight.html import html_page
-from scrawler.insight.plots import bars, columns
+from scrawler.features.report.html import html_page
+from scrawler.features.report.plots import bars, columns
 from scrawler.insight.sections import Report, Section, Table, label, shown
 
 HOSTILE = [

@@ -17,7 +17,8 @@ from scrawler.cli.database import opened
 from scrawler.cli.losses import unread_error
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import print_rows, printable
-from scrawler.insight.broken import (
+from scrawler.features.broken.checked import SeedsChecked
+from scrawler.features.broken.links import (
     BrokenLink,
     Unread,
     Wanted,
@@ -27,16 +28,15 @@ from scrawler.insight.broken import (
     mistaken_links,
     note_references,
 )
-from scrawler.insight.checked import SeedsChecked
-from scrawler.insight.html import html_page
-from scrawler.insight.references import PageReferences, References, in_words
+from scrawler.features.broken.references import PageReferences, References, in_words
+from scrawler.features.report.html import html_page
 from scrawler.insight.sections import Report, Section, Table
 from scrawler.settings import Settings, crawl_title
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 
 if TYPE_CHECKING:
-    from scrawler.api.external import Checked
+    from scrawler.features.broken.external import Checked
 
 _COLUMNS = ("url", "reason", "status", "detail", "seed", "depth", "referrer", "pages")
 _FORMS = ("text", "csv", "json", "html")
@@ -138,7 +138,10 @@ class _Check:
 
     def ask(self, files: bool, external: bool) -> None:
         """Ask for what the crawl did not ask for."""
-        from scrawler.api.external import Wish, check_elsewhere  # a machine and all of its parts: used here alone
+        from scrawler.features.broken.external import (  # a machine and all of its parts: used here alone
+            Wish,
+            check_elsewhere,
+        )
 
         found = check_elsewhere(self.crawl, Wish(self.references, files, external, self.wanted))
         if found.files is not None:

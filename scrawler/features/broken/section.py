@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from scrawler.insight.broken import BROKEN, is_guess
+from scrawler.features.broken.links import BROKEN, is_guess
+from scrawler.insight.reporting import Added, Reported
 from scrawler.insight.sections import Section, Table
 from scrawler.model.results import PageFlag
 from scrawler.store.engine import Database
@@ -19,6 +20,11 @@ _SHOWN = 40
 _COLUMNS = ("url", "result", "status", "detail", "listed_by")
 
 Kind = tuple[str, int]
+
+
+def added(asked: Reported) -> Iterator[Added]:
+    """Yield the section of broken URLs."""
+    yield Added("time", broken_section(asked.database, asked.pages, asked.seed_id))
 
 
 def broken_section(database: Database, pages: Sequence[PageSum], seed_id: int | None) -> Section:

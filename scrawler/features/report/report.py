@@ -6,11 +6,10 @@ from http import HTTPStatus
 from typing import Any
 
 from scrawler.dates import iso_date
-from scrawler.insight.beside import beside
-from scrawler.insight.broken_section import broken_section
-from scrawler.insight.over_time import time_section
-from scrawler.insight.sections import Report, Section, Table
-from scrawler.insight.summing import (
+from scrawler.feature import hooked
+from scrawler.features.report.beside import beside
+from scrawler.features.report.over_time import time_section
+from scrawler.features.report.summing import (
     MULTIMEDIA,
     TOTALS,
     called,
@@ -23,6 +22,8 @@ from scrawler.insight.summing import (
     totals_section,
     verdicts_table,
 )
+from scrawler.insight.reporting import Reported, with_added
+from scrawler.insight.sections import Report, Section, Table
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import ChangeKind
@@ -105,7 +106,6 @@ class _Maker:
             totals_section(self._sums.pages, counts, self._visited_again),
             results_section(self._sums.pages, self._visited_again),
             time_section(self._sums.pages),
-            broken_section(self._database, self._sums.pages, self._seed_id),
             self._content(),
             *self._site_sections,
             self._link_section,
@@ -119,7 +119,9 @@ class _Maker:
         )
         view = self._view
         title = f"seed {view.seed.url}" if view else crawl_title(self._crawl.name)
-        return Report(title, self._database.now(), made)
+        asked = Reported(self._database, self._seed_id, self._sums.pages)
+        added = [one for reporter in hooked("report") for one in reporter(asked)]
+        return Report(title, self._database.now(), with_added(made, added))
 
     def _crawl_section(self) -> Section:
         ends = self._reports.ends()

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import insert, update
 
-from scrawler.insight import broken_section as broken_section_module
-from scrawler.insight.broken_section import broken_section
+from scrawler.features.broken import section as broken_section_module
+from scrawler.features.broken.section import broken_section
 from scrawler.model.results import PageFlag
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from scrawler.cli.broken import broken
 from scrawler.errors import RecordsLostError
-from scrawler.insight import broken as of_broken
+from scrawler.features.broken import links as of_broken
+from scrawler.features.broken.cli import broken
 from scrawler.store.engine import Waiting, connect
 from scrawler.store.page_lists import ALL_PAGES, PageFilter, PageLists, PageView
 from tests.integration.crawl.conftest import Crawl
