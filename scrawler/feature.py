@@ -52,7 +52,7 @@ class Feature(NamedTuple):
         settings: leads to a `FeatureSettings`, whose fields are settings like all others.
         groups: the tables of scrawler.toml in which these stand.
         parts: what can be chosen, by the setting that chooses it, and by name; see `PartKind.own`.
-        commands: commands of the command line, by name.
+        commands: commands of the command line, by name; "seeds choose" is one below `seeds`.
         library: methods of `Crawl`, by name: functions whose first argument is the crawl.
         hooks: what it offers at a place of the crawler that asks for more, by the name of that place (`hooked`).
         needs: names of the features without which it does not work.
@@ -100,6 +100,16 @@ def library_names() -> list[str]:
 
 def feature_commands() -> dict[str, Command]:
     """Return the commands of all features, by name."""
+    return {name: command for name, command in _commands().items() if " " not in name}
+
+
+def commands_below(group: str) -> dict[str, Command]:
+    """Return the commands that features add to a group of commands, by their names in it."""
+    start = f"{group} "
+    return {name.removeprefix(start): command for name, command in _commands().items() if name.startswith(start)}
+
+
+def _commands() -> dict[str, Command]:
     return {name: command for feature in features() for name, command in feature.commands.items()}
 
 

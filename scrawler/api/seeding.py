@@ -9,7 +9,6 @@ from pathlib import Path
 
 from scrawler.agents.members import read_members
 from scrawler.api.bare import BareCrawl
-from scrawler.api.choosing import ChoosingCrawl
 from scrawler.api.keeping import keep_clear
 from scrawler.api.rows import chosen, one_of
 from scrawler.errors import DatabaseUrlError, InputError, SettingsError, StoreError
@@ -28,7 +27,7 @@ from scrawler.urls.steps import make_steps
 SeedSource = str | os.PathLike[str] | Iterable[str]
 
 
-class SeededCrawl(ChoosingCrawl):
+class SeededCrawl(BareCrawl):
     """A crawl to which seeds can be added, and out of which they are written: see `Crawl`."""
 
     def add(

@@ -9,6 +9,7 @@ import click
 
 from scrawler.api.bare import BareCrawl
 from scrawler.cli.database import opened
+from scrawler.cli.groups import Group
 from scrawler.cli.options import is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows, seed_filters
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
@@ -27,7 +28,7 @@ _ALL = (
 )
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @seed_filters
 @click.option("--rounds", is_flag=True, help="List the rounds of each seed, with what came of each.")
 @format_options

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.integration.broken.test_broken import crawled, run
 
+from tests.integration.broken.test_broken import crawled, run
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, by_path, page, redirect
 from tests.integration.fetch.servers import RawServer, answer, path_of

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import create_engine, insert, select
 
 from scrawler.core.machine.listener import Arrivals
+from scrawler.features.choose.picking import Picked, Picking
 from scrawler.model.exchange import Exchanged, Mode
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Boundary, Scope
@@ -21,7 +22,6 @@ from scrawler.store.inboxes import Inboxes, Lone, exchanged
 from scrawler.store.migrations import migration_texts, statements
 from scrawler.store.openings import Opening, Party, opening
 from scrawler.store.outbox import SENT, ByMode
-from scrawler.store.picking import Picked, Picking
 from scrawler.store.seeds import Seeds
 from scrawler.store.tables import candidate, inbox, seed, site
 from scrawler.store.upgrade import upgrade_database

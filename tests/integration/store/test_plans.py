@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from scrawler.app import prepare_crawl
+from scrawler.features.choose.scores import Scores
 from scrawler.model.results import Result
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings
@@ -22,7 +23,6 @@ from scrawler.store.committed import pages_of
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.page_lists import Last, PageFilter, PageLists
-from scrawler.store.scores import Scores
 from scrawler.store.sizes import Sizes
 from scrawler.store.statistics import tell_statistics_again
 from scrawler.store.traces import Traces

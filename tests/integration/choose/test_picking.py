@@ -9,12 +9,12 @@ from sqlalchemy import insert, select, update
 
 import scrawler
 from scrawler.errors import InputError, StoreError
+from scrawler.features.choose import scores
+from scrawler.features.choose.picking import Picked
 from scrawler.model.machines import MachineState
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
-from scrawler.store import scores
 from scrawler.store.crawls import Crawls
-from scrawler.store.picking import Picked
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.tables import candidate, crawl, machine, orphan, page, search_query, seed, site, url_state
 from scrawler.urls.scope import site_key

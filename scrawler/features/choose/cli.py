@@ -6,19 +6,20 @@ from typing import Any
 
 import click
 
-from scrawler.api.choosing import BY, ChoosingCrawl
+from scrawler.api.bare import BareCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, FileName, Number, Whole, with_settings
-from scrawler.cli.seeds import seeds
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.dates import iso_date
 from scrawler.errors import ScrawlerError
-from scrawler.seeds.choosing import Chosen
+from scrawler.features.choose import library
+from scrawler.features.choose.choosing import Chosen
+from scrawler.features.choose.library import BY
+from scrawler.features.choose.picking import Picked, Picking, Promotion
 from scrawler.seeds.files import written_as
 from scrawler.seeds.promoter import ANY_HOPS
 from scrawler.seeds.table_files import Column, Kind, open_table
 from scrawler.settings import Settings
-from scrawler.store.picking import Picked, Picking, Promotion
 from scrawler.store.seeds import Seeds
 from scrawler.units import counted
 
@@ -33,7 +34,7 @@ _PROMOTION = ("batch", "promoted_at", "seeds", "begun", "undone_at", "what")
 _NAMED = click.argument("given", metavar="URL|FILE...", nargs=-1, type=FILLED)
 
 
-@seeds.command("choose")
+@click.command("choose")
 @click.option("--by", type=click.Choice(BY), default="yield", show_default=True, help="What makes a seed a good one.")
 @click.option("--top", type=Whole(1), required=True, metavar="N", help="How many seeds at most.")
 @click.option("--per-domain", type=Whole(1), metavar="N", help="Seeds of a registrable domain at most. [default: any]")
@@ -74,12 +75,12 @@ def choose_command(
     parties link to it; `unseen` chooses candidate seeds, by how many seeds' parties link to them. Seeds that are not
     done, or skipped, are left out.
     """
-    with opened(settings, ChoosingCrawl) as crawl:
-        found = crawl.choose(by, top, per_domain=per_domain, at_least=at_least, rank=settings.rank)
+    with opened(settings, BareCrawl) as crawl:
+        found = library.choose(crawl, by, top, per_domain=per_domain, at_least=at_least, rank=settings.rank)
         if write:
             _write(crawl, write, found, _NAMES[by])
         if take_next and found:
-            number = crawl.take_next(found)
+            number = library.take_next(crawl, found)
             click.echo(f"{counted(number, 'seed is', 'seeds are')} for the next run: `scrawler run`", err=True)
     if written or not (write or take_next):
         part, whole = _NAMES[by]
@@ -92,7 +93,7 @@ def _row(one: Chosen, part: str, whole: str) -> dict[str, Any]:
     return row | {"score": round(one.score, 4)}
 
 
-def _write(crawl: ChoosingCrawl, name: str, found: list[Chosen], parts: tuple[str, str]) -> None:
+def _write(crawl: BareCrawl, name: str, found: list[Chosen], parts: tuple[str, str]) -> None:
     from scrawler.api.keeping import keep_clear  # it is much to load
 
     keep_clear(crawl.database, crawl.settings, name)
@@ -102,7 +103,7 @@ def _write(crawl: ChoosingCrawl, name: str, found: list[Chosen], parts: tuple[st
     click.echo(f"wrote {counted(len(found), 'seed')} to {name}", err=True)
 
 
-@seeds.command("skip")
+@click.command("skip")
 @_NAMED
 @format_options
 @with_settings("input_dir")
@@ -111,27 +112,27 @@ def skip_command(settings: Settings, given: tuple[str, ...], written: str | None
 
     One that was not done ends as `skipped`. `unskip` takes it back, and then it goes on where it was.
     """
-    with opened(settings, ChoosingCrawl) as crawl:
+    with opened(settings, BareCrawl) as crawl:
         if not given:
             views = Seeds(crawl.database).by_ids(Picking(crawl.database).skipped())
             rows = ({"url": view.seed.url, **view.standing} for view in views.values())
             print_rows(rows, ("url", "state", "end_reason"), written)
             return
-        done = crawl.skip(given)
+        done = library.skip(crawl, given)
     _tell(done, "skipped", "skipped already")
 
 
-@seeds.command("unskip")
+@click.command("unskip")
 @click.argument("given", metavar="URL|FILE...", nargs=-1, required=True, type=FILLED)
 @with_settings("input_dir")
 def unskip_command(settings: Settings, given: tuple[str, ...]) -> None:
     """Take a skip back: seeds that were not done go on where they were, with the next run."""
-    with opened(settings, ChoosingCrawl) as crawl:
-        done = crawl.unskip(given)
+    with opened(settings, BareCrawl) as crawl:
+        done = library.unskip(crawl, given)
     _tell(done, "not skipped any more", "not skipped")
 
 
-@seeds.command("remove")
+@click.command("remove")
 @click.argument("given", metavar="URL|FILE...", nargs=-1, required=True, type=FILLED)
 @click.option("--with-pages", is_flag=True, help="Remove those as well for which pages were fetched.")
 @with_settings("input_dir")
@@ -141,13 +142,13 @@ def remove_command(settings: Settings, given: tuple[str, ...], with_pages: bool)
     Records of their pages stay in the archive, but no row tells of them any more. A seed stays whose list other seeds
     of its site need; skip it.
     """
-    with opened(settings, ChoosingCrawl) as crawl:
-        done = crawl.remove(given, with_pages)
+    with opened(settings, BareCrawl) as crawl:
+        done = library.remove(crawl, given, with_pages)
     why = "other seeds of their sites need what they have listed" if with_pages else "have pages: --with-pages, or skip"
     _tell(done, "removed", "were none any more", why)
 
 
-@seeds.command("promote")
+@click.command("promote")
 @click.option(
     "--within",
     type=Whole(1),
@@ -180,15 +181,15 @@ def promote_command(
     """
     if batches + dry_run + (undo is not None) > 1:
         raise click.UsageError("--batches, --dry-run and --undo are different things: give one of them")
-    with opened(settings, ChoosingCrawl) as crawl:
+    with opened(settings, BareCrawl) as crawl:
         if batches:
-            print_rows((_promotion(one, written) for one in crawl.promotions()), _PROMOTION, written)
+            print_rows((_promotion(one, written) for one in library.promotions(crawl)), _PROMOTION, written)
             return
         if undo is not None:
-            done = crawl.undo_promotion(undo)
+            done = library.undo_promotion(crawl, undo)
             _tell(done, "candidates again", "candidates already", "were begun: `seeds skip`, or `seeds remove`")
             return
-        promoted, batch = crawl.promote(within=within, like=like, min_count=min_count, dry_run=dry_run)
+        promoted, batch = library.promote(crawl, within=within, like=like, min_count=min_count, dry_run=dry_run)
     if dry_run:
         click.echo(f"{counted(promoted.new, 'candidate seed')} would be promoted; nothing was changed")
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from scrawler.seeds.choosing import Scored, choose, lower_bound
+from scrawler.features.choose.choosing import Scored, best, lower_bound
 
 
 def test_few_requests_count_for_little() -> None:
@@ -26,12 +26,12 @@ def test_it_is_what_sorting_all_of_them_gives() -> None:
             taken[domain] = taken.get(domain, 0) + 1
             if per_domain is None or taken[domain] <= per_domain:
                 expected.append(one.url)
-        found = choose(iter(all_of_them), 50, per_domain)
+        found = best(iter(all_of_them), 50, per_domain)
         assert [one.url for one in found] == expected[:50]
         assert [one.rank for one in found] == list(range(1, 51))
 
 
 def test_what_is_not_wanted_or_scores_too_low_is_left_out() -> None:
     some = [Scored(n, f"http://s{n}.test/", n / 10, n, 10) for n in range(10)]
-    found = choose(some, 5, at_least=0.6, wanted=lambda url: "s8" not in url)
+    found = best(some, 5, at_least=0.6, wanted=lambda url: "s8" not in url)
     assert [one.id for one in found] == [9, 7, 6]

@@ -50,7 +50,7 @@ def lower_bound(part: int, whole: int) -> float:
     return max(0.0, (middle - spread) / (1 + _Z * _Z / whole))
 
 
-def choose(
+def best(
     scored: Iterable[Scored],
     top: int,
     per_domain: int | None = None,
@@ -71,10 +71,10 @@ def choose(
         if len(kept) >= 2 * top + 1_000:
             kept = list(_best(kept, top, per_domain))
             worst = kept[-1][:2] if len(kept) == top else None
-    best = _best(kept, top, per_domain)
+    chosen = _best(kept, top, per_domain)
     return [
         Chosen(rank, one.url, domain, one.score, one.part, one.whole, one.id)
-        for rank, (_, _, one, domain) in enumerate(best, 1)
+        for rank, (_, _, one, domain) in enumerate(chosen, 1)
     ]
 
 
