@@ -38,6 +38,23 @@ class Command(NamedTuple):
     lasts: bool = False
 
 
+class Option(NamedTuple):
+    """An option of `run` and `crawl` that is no setting.
+
+    Fields:
+        help: what it does, as `--help` says it.
+        metavar: how its value is written; without one it is a flag.
+        is_file: whether the value is the name of a file.
+        companion: leads to a function that makes of the value what works beside the run
+            (`scrawler.api.companions.MakeCompanion`), or raises SettingsError.
+    """
+
+    help: str
+    metavar: str = ""
+    is_file: bool = False
+    companion: str = ""
+
+
 def _always(_settings: Any) -> bool:
     return True
 
@@ -53,6 +70,7 @@ class Feature(NamedTuple):
         groups: the tables of scrawler.toml in which these stand.
         parts: what can be chosen, by the setting that chooses it, and by name; see `PartKind.own`.
         commands: commands of the command line, by name; "seeds choose" is one below `seeds`.
+        options: options of `run` and `crawl`, by their names with underscores, without hyphens before.
         library: methods of `Crawl`, by name: functions whose first argument is the crawl.
         hooks: what it offers at a place of the crawler that asks for more, by the name of that place (`hooked`).
         needs: names of the features without which it does not work.
@@ -65,6 +83,7 @@ class Feature(NamedTuple):
     groups: Mapping[str, tuple[str, ...]] = {}
     parts: Mapping[str, Mapping[str, str]] = {}
     commands: Mapping[str, Command] = {}
+    options: Mapping[str, Option] = {}
     library: Mapping[str, str] = {}
     hooks: Mapping[str, str] = {}
     needs: tuple[str, ...] = ()
@@ -98,6 +117,11 @@ def library_names() -> list[str]:
     return [name for feature in features() for name in feature.library]
 
 
+def feature_options() -> dict[str, Option]:
+    """Return the options of a run that features bring, by name."""
+    return {name: option for feature in features() for name, option in feature.options.items()}
+
+
 def feature_commands() -> dict[str, Command]:
     """Return the commands of all features, by name."""
     return {name: command for name, command in _commands().items() if " " not in name}
@@ -118,6 +142,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
 
     The places, and what is offered there:
 
+    * beside: what makes a companion of a run (`scrawler.api.companions.MakeCompanion`)
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
     * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
     * validate: a function that refuses settings before a run (SettingsError)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scrawler import __version__
+from scrawler.api.companions import MakeCompanion
 from scrawler.api.keeping import keep_clear
 from scrawler.api.log import LOG
 from scrawler.api.running import LOST, URLS, Before, GivenUpError, before, cautions
@@ -40,8 +41,10 @@ from scrawler.cli.watching import Watched
 from scrawler.copying import Copying
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ArchiveError, NoPageError, RecordsLostError, ScrawlerError, SettingsError, StoreError
+from scrawler.feature import Option, feature_options
 from scrawler.model.records import LossState
 from scrawler.model.results import WANTED_AGAIN
+from scrawler.references import load_object
 from scrawler.settings import HOST_ONLY, Settings, crawl_title, in_groups
 from scrawler.store.losses import LostSum
 from scrawler.store.retries import RETRYABLE
@@ -71,7 +74,7 @@ class RunOptions:
     first: Before
     items: Path | None
     anew: bool
-    metrics: str | None
+    makers: Sequence[MakeCompanion]  # of what works beside the run
     fails_without_page: bool = False
 
 
@@ -123,16 +126,11 @@ def with_run_options(command: Command) -> Command:
     )
     @click.option("--accept-losses", is_flag=True, help="First accept that what is gone now of the archive stays so.")
     @click.option(
-        "--metrics",
-        type=FILLED,
-        metavar="[HOST:]PORT",
-        help="Serve figures to Prometheus at /metrics, and at /health whether machines live; by default on loopback.",
-    )
-    @click.option(
         "--fail-if",
         type=click.Choice([_NO_PAGE]),
         help="End with exit code 10 where this run brought no page of any seed.",
     )
+    @_with_feature_options
     @functools.wraps(command)
     def running(
         *arguments: Any,
@@ -143,18 +141,40 @@ def with_run_options(command: Command) -> Command:
         older_than: str,
         anew: bool,
         accept_losses: bool,
-        metrics: str | None,
         fail_if: str | None,
         **values: Any,
     ) -> None:
         words, named = _words(reasons), _words(results)
         first = before(words, accept_losses, "--retry", _again(again), older_than, named)
         no_page = fail_if == _NO_PAGE
-        options = RunOptions(words, named, first, items, anew, metrics, fails_without_page=no_page)
+        given = {name: value for name in feature_options() if (value := values.pop(name))}
+        makers = [_maker(name, value) for name, value in given.items()]
+        options = RunOptions(words, named, first, items, anew, makers, fails_without_page=no_page)
         command(*arguments, options=options, **values)
 
     with_options: Command = running
     return with_options
+
+
+def _with_feature_options(command: Command) -> Command:
+    """Give a command the options that features bring."""
+    for name, option in reversed(feature_options().items()):
+        command = _feature_option(name, option)(command)
+    return command
+
+
+def _feature_option(name: str, option: Option) -> Callable[[Command], Command]:
+    """Return what gives a command an option that a feature brings."""
+    flag = f"--{name.replace('_', '-')}"
+    if not option.metavar:
+        return click.option(flag, name, is_flag=True, help=option.help)
+    kind = FileName(dir_okay=False, path_type=Path) if option.is_file else FILLED
+    return click.option(flag, name, type=kind, metavar=option.metavar, help=option.help)
+
+
+def _maker(name: str, value: Any) -> MakeCompanion:
+    maker: MakeCompanion = load_object(feature_options()[name].companion)(value)
+    return maker
 
 
 def _words(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -215,7 +235,7 @@ def run_and_tell(
 
     With `keeps_output` standard output is left to `finish`.
     """
-    watched = Watched(log, options.metrics)
+    watched = Watched(log, settings, options.makers)
     if log.file is not None:
         with patiently_opened(settings, threading.Event(), partial(click.echo, err=True)) as database:
             keep_clear(database, settings, log.file, config_file())

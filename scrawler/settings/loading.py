@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from scrawler.errors import SettingsError
+from scrawler.feature import feature_options
 from scrawler.model.url_pattern import UrlPatternError
 from scrawler.plugins import is_part, parts_in_words
 from scrawler.settings.found import check_depth, check_found, check_programs
@@ -27,8 +28,9 @@ CONFIG_FILE = "scrawler.toml"
 _PREFIX = "SCRAWLER_"  # names of variables begin so, in upper or lower case
 # What a run takes as flags, and is no setting: it is for one run, or for the terminal.
 FLAGS_ALONE = (
-    *("accept_losses", "again", "anew", "config", "export", "items", "log_file", "log_format", "metrics"),
+    *("accept_losses", "again", "anew", "config", "export", "items", "log_file", "log_format"),
     *("older_than", "quiet", "retry", "verbose"),
+    *feature_options(),
 )
 
 

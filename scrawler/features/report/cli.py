@@ -11,7 +11,6 @@ from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, FileName, with_settings
 from scrawler.cli.tables import print_pairs, print_rows, printable, with_dates
 from scrawler.errors import escaped
-from scrawler.features.report import library
 from scrawler.insight.sections import Report, Table, shown
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
@@ -41,6 +40,8 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     """
     if as_json and html:
         raise click.UsageError("--json and --html are two reports: give one of them")
+    from scrawler.features.report import library  # what makes reports is much to load
+
     with opened(settings, OpenedCrawl) as crawl:
         made = library.report(crawl, seed, html, since)
     if as_json:

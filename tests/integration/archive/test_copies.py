@@ -20,7 +20,6 @@ from fsspec.implementations.local import LocalFileOpener
 
 import scrawler
 from scrawler import copying
-from scrawler.api.inside import copies_families
 from scrawler.archive import locks
 from scrawler.archive import remote as of_remote
 from scrawler.archive.remote import DIGESTS, Remote, RemoteError, StoppedError
@@ -32,6 +31,7 @@ from scrawler.copying import Copier, Copying
 from scrawler.copying_note import note_file, read_note
 from scrawler.core.progress import Progress
 from scrawler.errors import ArchiveError, RecordsLostError, SettingsError
+from scrawler.features.metrics.inside import copies_families
 from scrawler.features.texts.cli_corpus import corpus
 from scrawler.model.copies import Copies
 from tests.forks import run_python

@@ -18,15 +18,15 @@ from socket import AF_INET, AF_INET6, SHUT_RDWR, AddressFamily, socket
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrawler.api.inside import copies_families, inside_families
 from scrawler.api.log import LOG
 from scrawler.app import patiently_opened
 from scrawler.core.progress import Progress
 from scrawler.errors import ScrawlerError, SettingsError, StoreError
+from scrawler.features.metrics.figures import Figures, MachineFigures, read_figures
+from scrawler.features.metrics.inside import copies_families, inside_families
 from scrawler.model.machines import LEASE
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
-from scrawler.store.figures import Figures, MachineFigures, read_figures
 from scrawler.threads import start
 from scrawler.tuples.classes import NamedTuple
 

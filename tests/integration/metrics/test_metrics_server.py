@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import scrawler
-from scrawler.api import metrics
+from scrawler.features.metrics import server as metrics
 from scrawler.settings import Settings
 from tests.limits import FAR, HANGS
 

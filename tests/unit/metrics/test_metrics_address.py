@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.api.metrics import metrics_address
 from scrawler.errors import SettingsError
+from scrawler.features.metrics.server import metrics_address
 
 
 @pytest.mark.parametrize(
