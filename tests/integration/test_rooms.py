@@ -1,7 +1,7 @@
 """The crawler works without its features: without any, and without each, and those that stand on it, in turn.
 
-The package is copied, and folders are taken away from the copy. What is left is imported, module by module, and crawls a
-synthetic web, which the whole package serves.
+The package is copied, and folders are taken away from the copy. What is left is imported, module by module, and crawls
+a synthetic web, which the whole package serves.
 """
 
 from __future__ import annotations
