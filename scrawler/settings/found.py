@@ -17,9 +17,15 @@ from scrawler.errors import SettingsError
 
 _ROOT = 0
 _SUDO = "SUDO_UID"  # the user who became root for this command
+# Texts and comments of TOML. A text without an end is one as well: a search for the end begins nowhere twice.
+_TEXTS = re.compile(
+    r'''"""(?:[^"\\]|\\.|"(?!""))*(?:"{3,5})?'''
+    r"""|'''(?:[^']|'(?!''))*(?:'{3,5})?"""
+    r"""|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\n]*'?|\#[^\n]*""",
+    re.DOTALL,
+)
 _BETWEEN = re.compile(r"[,=\[\]{}\n]")  # what stands between keys and values
-_MOST_PARTS = 300  # of a key, or dots of a value
-_MOST_DOTS = 20_000  # of a line, in which lists may stand
+_MOST_PARTS = 300  # of a key
 _PROGRAMS = ("chromium",)  # settings that name a program to be started
 
 
@@ -38,8 +44,7 @@ def check_found(path: Path) -> None:
 
 def check_depth(text: str) -> None:
     """Raise RecursionError for keys of endlessly many parts, which `tomllib` reads in quadratic time."""
-    deep = any(part.count(".") > _MOST_PARTS for part in _BETWEEN.split(text))
-    if deep or any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
+    if any(part.count(".") > _MOST_PARTS for part in _BETWEEN.split(_TEXTS.sub("", text))):
         raise RecursionError
 
 

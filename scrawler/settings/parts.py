@@ -286,7 +286,7 @@ def _live(ordered: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-PART_KINDS = {
+PART_KINDS: dict[str, PartKind] = {
     kind.setting: kind
     for info in Settings.model_fields.values()
     for kind in info.metadata

@@ -9,6 +9,7 @@ import pytest
 
 from scrawler.errors import SettingsError
 from scrawler.settings import load_settings
+from scrawler.settings.found import check_depth
 
 DEEP = 100_000
 
@@ -68,3 +69,29 @@ def test_what_is_odd_in_it_is_an_error_for_the_user(found: Path, text: str) -> N
     found.write_text(text)
     with pytest.raises(SettingsError, match=r"scrawler\.toml"):
         load_settings({})
+
+
+def test_a_list_may_be_long_and_stand_on_one_line(found: Path) -> None:
+    """Texts have as many dots as they like, and comments: only keys are bounded."""
+    places = [f"host{number}.example=127.0.{number // 250}.{number % 250 + 1}" for number in range(10_000)]
+    comment = "# And so on" + "." * DEEP
+    found.write_text(f'resolve = [{", ".join(map(repr, places))}]  {comment}\nname = """a"{"." * 400}""""\n')
+    settings = load_settings({"name": "other"})
+    assert len(settings.resolve) == len(places)
+
+
+DEEP_KEYS = [
+    "a" + ".a" * 1_000 + " = 1",
+    '"a,"' + '."a,"' * 1_000 + " = 1",
+    "'a='" + ".'a='" * 1_000 + " = 1",
+    'x = "\\\\" \ny' + ".a" * 1_000 + " = 1",
+    'x = { a = """ " """, b' + ".b" * 1_000 + ' = "" }',
+    'x = { a = """ """"", b' + ".b" * 1_000 + ' = "" }',
+    "x = { a = ''' ' ''''', b" + ".b" * 1_000 + " = '' }",
+]
+
+
+@pytest.mark.parametrize("text", DEEP_KEYS)
+def test_keys_of_endlessly_many_parts_are_refused_before_they_are_read(text: str) -> None:
+    with pytest.raises(RecursionError):
+        check_depth(text)

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from time import thread_time
 
@@ -21,6 +22,7 @@ from scrawler.extract.scanned import scanned
 from scrawler.extract.sitemaps import is_sitemap, read_sitemap
 from scrawler.extract.sniff import sniffed_type
 from scrawler.fetch.robots_text import read_robots
+from scrawler.settings.found import check_depth
 from scrawler.urls.normalise import normalise, resolve_plain
 from scrawler.urls.patterns import patterns_of
 from scrawler.urls.steps import session_ids
@@ -142,7 +144,12 @@ def reads_urls(text: str) -> None:
     session_ids("http://h/" + text + "?" + text)
 
 
-READERS = (reads_page, reads_start_of_page, reads_values, reads_headers, reads_files, reads_urls)
+def reads_settings(text: str) -> None:
+    with suppress(RecursionError):
+        check_depth(text)
+
+
+READERS = (reads_page, reads_start_of_page, reads_values, reads_headers, reads_files, reads_urls, reads_settings)
 HOSTILE = [
     *"aA0 \t\n<>=\"'&;,/.-_~\\([#?%*\0",
     *(
@@ -167,6 +174,7 @@ HOSTILE = [
     *("http://a\n", "http://a\r", " http://a x\n", "<urlset", "<urlset ", "<?xml ", "<a:", "a:", "../", "./"),
     "a/",
     *("a.", "a/../", "//", "http://", "xn--", "%4", "%41", "1-", "a1", ";jsessionid=", "/(S(", "a=1&", "a;b=", "*$"),
+    *('"""', "'''", '"""\\', '"""\\"', '"\\', "'\n", '"""\\"" '),
 ]
 SHORT = 2_000  # characters
 

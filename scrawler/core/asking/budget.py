@@ -27,7 +27,8 @@ _IDLE = 30.0  # seconds without a request after which the other machines may hav
 # Seconds for which it is kept for a site in the queue, which has 40: at one a second, all come by then.
 _EXPECTED = 60.0
 _REQUESTS = 2.0  # that a site in a line makes, about: most domains at crowded addresses have one page, or none
-_TIDIED = 4_000  # servers that are looked at each time
+_TIDIED = 500, 4_000  # servers that are looked at each time, at least and at most ...
+_ROUND = 8  # ... and in between this part of them: most are idle for many looks before they are forgotten
 _ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get a share that other machines have
 
 
@@ -161,8 +162,10 @@ class AddressBudget:
         rest = max(_IDLE, self._rules.delay_per_ip)
         if not self._to_tidy:
             self._to_tidy = list(self.servers)
-        some = self._to_tidy[-_TIDIED:]
-        del self._to_tidy[-_TIDIED:]
+        least, most = _TIDIED
+        number = min(max(least, len(self.servers) // _ROUND), most)
+        some = self._to_tidy[-number:]
+        del self._to_tidy[-number:]
         for address in some:
             server = self.servers.get(address)
             if server is None:

@@ -23,7 +23,7 @@ _SOON: Final = 0.05  # seconds between looks at a site that has a request in fli
 _FIRST: Final = 0.1  # seconds for which a site lets others go before it, or they let it
 _KEPT: Final = 24 * 3600.0  # seconds for which an answer serves others (RFC 9309, 2.4) ...
 _KEPT_FAILURE: Final = 60.0  # ... and one that says nothing
-_MOST: Final = 2_000  # answers that are kept, and hosts whose clocks are
+_MOST: Final = 2_000  # answers that are kept, and hosts whose clocks are, but for those where something goes on
 _MOST_BYTES: Final = 8 << 20
 _A_HEAD: Final = 1_000  # bytes, roughly, of an answer beside its body
 
@@ -60,6 +60,7 @@ class Errands:
         self._look_again = look_again
         self._owners: dict[str, SiteContext] = {}  # by the authority of an origin
         self._hosts: dict[str, _Host] = {}  # by that as well
+        self._most_hosts = _MOST  # at which those are forgotten where nothing goes on
         self._out: dict[str, tuple[SiteContext, float]] = {}  # by URL: who asks for it, and until when that counts
         self._waiting: dict[str, dict[SiteContext, None]] = {}  # by URL: who wants the same
         self._kept: dict[str, _Kept] = {}
@@ -91,8 +92,8 @@ class Errands:
     def _host(self, name: str, now: float) -> _Host:
         known = self._hosts.get(name)
         if known is None:
-            known = self._hosts[name] = _Host()
             self._forget_hosts(now)
+            known = self._hosts[name] = _Host()
         return known
 
     def owner(self, url: str) -> SiteContext | None:
@@ -252,12 +253,13 @@ class Errands:
             self._look_again(site)
 
     def _forget_hosts(self, now: float) -> None:
-        """Forget the oldest hosts, but for those where something goes on."""
-        if len(self._hosts) <= _MOST:
+        """Forget hosts where nothing goes on, once there are many; not again for each one, where many have to stay."""
+        if len(self._hosts) < self._most_hosts:
             return
-        for name, known in list(self._hosts.items())[: _MOST // 2]:
-            if not known.line and max(known.due, known.out_until) <= now:
-                del self._hosts[name]
+        self._hosts = {
+            name: known for name, known in self._hosts.items() if known.line or known.due > now or known.out_until > now
+        }
+        self._most_hosts = max(_MOST, 2 * len(self._hosts))
 
 
 def _turn_before(owner: SiteContext, known: _Host, host: str, now: float) -> float:

@@ -108,6 +108,8 @@ class UrlCollector:
     @property
     def waiting(self) -> SiteContext | None:
         """The first site that waits for a place, if it may go to another collector now."""
+        if not self.places.back:
+            return None
         site = self.places.first_back
         return site if site is not None and site.inactive and not site.going else None
 

@@ -215,7 +215,7 @@ class SeedDealer(Generic[S]):
         self._short_of: set[Collecting[S]] = set()  # a move waits for an inactive site of one of these
 
     def step(self) -> bool:
-        """Deal or move one site; returns whether there was one, and perhaps is another one."""
+        """Deal all sites for which there is room, or move one; returns whether there may be more to do."""
         return self._let_in() or self._deal() or self._rebalance()
 
     def site_inactive(self, collector: Collecting[S]) -> None:
@@ -246,17 +246,21 @@ class SeedDealer(Generic[S]):
         return False
 
     def _deal(self) -> bool:
-        """Give the next site to the next collector in turn that has room; returns whether it did."""
+        """Give each site of the queue to the next collector in turn that has room; returns whether there was one."""
+        dealt = False
+        while len(self._queue) and (collector := self._next_with_room()) is not None:
+            collector.take_in(self._queue.take())
+            dealt = True
+        return dealt
+
+    def _next_with_room(self) -> Collecting[S] | None:
         number = len(self._collectors)
-        if not len(self._queue):
-            return False
         for step in range(number):
             collector = self._collectors[(self._next + step) % number]
             if collector.room > 0:
                 self._next = (self._next + step + 1) % number
-                collector.take_in(self._queue.take())
-                return True
-        return False
+                return collector
+        return None
 
     def _rebalance(self) -> bool:
         """Move one inactive site from the fullest collector that has one to the emptiest; returns whether it did."""

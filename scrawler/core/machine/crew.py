@@ -107,8 +107,10 @@ class Crew:
 
         To find out takes a look at all sites that are here, so it is done for many that were released together.
         """
+        if budget.alone or self.stopping.is_set():
+            return
         address = site.address()
-        if self.stopping.is_set() or not budget.could_dismiss(address):
+        if not budget.could_dismiss(address):
             return
         # Only a site that is given back, as `going` says, may be waited for: others have nothing left to ask.
         self._released[address] = site.going or self._released.get(address, False)

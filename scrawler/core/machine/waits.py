@@ -11,7 +11,7 @@ from math import inf
 from scrawler.core.party.site import SiteContext
 
 _LOOKED_AT = 50  # origins of one site that are looked at: a domain may have thousands
-_SITES = 1_000  # of more than twice as many sites some are looked at, one in so many, and stand for the others
+_SITES = 300  # of more than twice as many sites some are looked at, one in so many, and stand for the others
 
 
 class Wait(StrEnum):

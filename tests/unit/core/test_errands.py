@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from types import FrameType
+
 import pytest
 
 from scrawler.core.asking.errands import Errands
@@ -168,3 +172,32 @@ def test_what_is_kept_is_bounded(bench: Bench) -> None:
     kept = [number for number in range(3_000) if bench.errands.answer(f"{URL}?{number}", 1.0) is not None]
     assert 500 < len(kept) < 1_000
     assert kept[-1] == 2_999
+
+
+def test_of_many_hosts_those_are_forgotten_where_nothing_goes_on(bench: Bench) -> None:
+    """Hosts that must not be asked as yet stay, however many; what a host costs does not grow with their number."""
+    errands = bench.errands
+    now = time.monotonic()
+    for number in range(10_000):
+        errands.forget(bench.site(f"{number}.example", due=now + 50))
+    first = bench.site("0.example")
+    assert first.due_at("0.example") >= now + 50, "its clock has outlived it"
+    steps = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    more = [bench.site(f"more{number}.example", due=now + 50) for number in range(1_000)]
+    sys.setprofile(count)
+    for one in more:
+        errands.forget(one)
+    sys.setprofile(None)
+    assert steps < 50 * len(more)
+    later = now + 100
+    for number in range(15_000):
+        url = f"http://later{number}.example/"
+        site = bench.site()
+        errands.wait_for(site, url, f"later{number}.example", later)
+        errands.leave(site, url)
+    assert bench.site("0.example").due_at("0.example") == 0.0
