@@ -22,11 +22,11 @@ from experiments.lab.process import OUTPUT, fresh_folder, run_measured
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE, run_command
 from scrawler.extract.visible import visible_text
+from scrawler.features.hidden.forms import SearchForm, search_forms
+from scrawler.features.hidden.probing import Next, Probing, Stop
 from scrawler.features.synthweb.process import WebProcess
 from scrawler.features.synthweb.shop import Shop
 from scrawler.features.synthweb.shop_server import shop_home
-from scrawler.hidden.forms import SearchForm, search_forms
-from scrawler.hidden.probing import Next, Probing, Stop
 
 _SITE = "http://shop.test"
 _ITEM = re.compile(r'href="(/item/\d+)"')

@@ -147,6 +147,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
     * validate: a function that refuses settings before a run (SettingsError)
     * report: a function that adds sections to a report (`scrawler.insight.reporting.Reporter`)
+    * why: a function that adds facts on a URL that was fetched (`scrawler.insight.answer.Teller`)
     * time_left: a function that tells how long a crawl takes yet (`scrawler.api.left.Forecast`)
     """
     for feature in features():

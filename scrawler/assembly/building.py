@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scrawler.core.answers.steps import Order, Steps
+from scrawler.core.answers.ordering import Order
+from scrawler.core.answers.steps import Steps
+from scrawler.core.rules import CrawlRules
 from scrawler.feature import hooked
 from scrawler.settings import Settings
+from scrawler.store.engine import Database
 from scrawler.tuples.classes import dataclass
 
 
@@ -17,11 +20,15 @@ class Building:
 
     Attributes:
         settings: those of the crawl.
+        rules: those for all sites that have none of their own.
+        database: the crawl's, for what is read when sites are taken up.
         steps: called for each page, in this order; see `scrawler.core.answers.steps.Step`.
         order: which links come first; None: they are listed as they are met.
     """
 
     settings: Settings
+    rules: CrawlRules
+    database: Database
     steps: list[Any]
     order: Order | None = None
 
@@ -33,9 +40,9 @@ class Building:
 Build = Callable[[Building], None]  # what a feature offers as `build`. Raises SettingsError
 
 
-def begin_building(settings: Settings) -> Building:
+def begin_building(settings: Settings, rules: CrawlRules, database: Database) -> Building:
     """Return what features make of a machine of these settings. Raises SettingsError."""
-    building = Building(settings, [])
+    building = Building(settings, rules, database, [])
     for build in hooked("build", settings):
         build(building)
     return building

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from scrawler.archive.archive import Archive
-from scrawler.assembly.building import begin_building
 from scrawler.assembly.parts import fault_file, maker, product_token, wants_browser
 from scrawler.assembly.stores import Stores
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.lister import SitemapLister
+from scrawler.core.answers.ordering import Order
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.answers.reading import AnswerReader
-from scrawler.core.answers.steps import Want
+from scrawler.core.answers.steps import NO_STEPS, Steps, Want
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.checks import Checks
 from scrawler.core.asking.origins import Origins
@@ -67,20 +67,21 @@ def collector_maker(
     resolver: Resolver,
     waiting_room: WaitingRoom,
     copies: Copies | None = None,
+    steps: Steps = NO_STEPS,
+    order: Order | None = None,
 ) -> Callable[[int], UrlCollector]:
     """Return a function that makes a collector, given its number; what all collectors share is made here."""
     token = product_token(settings)
     reads = StoreReads(checkpointer, stores.frontier, crew.turn, rules)
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = maker("extractor", settings)
-    building = begin_building(settings)
-    steps = building.all_steps()
     policy = _link_policy(settings, token, Want.SOURCES in steps.wants)
     extractor = XhtmlExtractor(make_extractor(policy), policy)
     pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token, copies)
     reads_marks = (filters is not None and filters.want_marks) or Want.MARKS in steps.wants
     reader = AnswerReader(pipeline, rules, steps, reads_marks)
-    answers = AnswerHandler(rules, filters, building.order)
-    parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again, answers.searching.list_query)
+    answers = AnswerHandler(rules, filters, order, steps)
+    ask_on = [answers.ask_on] if steps.asks_on else ()
+    parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again, ask_on)
     tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell
     landing = Landing(reader, answers, origins, tell)
     make_downloader = _downloader_maker(settings, origins, resolver, crew, rules)

@@ -11,6 +11,7 @@ from typing import Any
 
 from scrawler.agents.standing import Standing
 from scrawler.archive.archive import Archive
+from scrawler.assembly.building import begin_building
 from scrawler.assembly.collectors import collector_maker
 from scrawler.assembly.exchange import Exchange, Mail
 from scrawler.assembly.parts import maker, product_token
@@ -135,6 +136,8 @@ def _put_together(
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
     rules = hosts.shared
+    building = begin_building(settings, rules, stores.database)
+    steps = building.all_steps()
     turn, stopping = threading.RLock(), Stopping(asked)
     inbox = SelectorInbox(turn)
     queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads), inbox.look_again)
@@ -177,7 +180,7 @@ def _put_together(
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
-        partial(_waiting, stores, settings), make_learning, earlier,
+        partial(_waiting, stores, settings), make_learning, earlier, steps.party_states,
     )  # fmt: skip
     others = () if standing is None else (Opener("other agents are at work", standing.keeps_open),)
     selector_ports = SelectorPorts(
@@ -230,7 +233,7 @@ def _put_together(
     )
     make_collector = collector_maker(
         settings, stores, archive, crew, sharing.budget, origins, checkpointer, standstill, rules, filters, slots,
-        collector_ports, resolver, WaitingRoom(most_waiting), copies,
+        collector_ports, resolver, WaitingRoom(most_waiting), copies, steps, building.order,
     )  # fmt: skip
     listener = InboxListener(
         stores.inboxes, crew.held_sites, checkpointer.read, look_again, inbox.let_go, ending.failed, turn, stopping,

@@ -11,7 +11,7 @@ from scrawler.core.asking.origins import ROBOTS_KEPT, Origins
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.site import SiteContext
-from scrawler.core.party.takeup import SiteTaker
+from scrawler.core.party.takeup import PartyStateMaker, SiteTaker
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import MemoryBudget, SeenFilter
 from scrawler.model.claims import ClaimedSite
@@ -34,6 +34,7 @@ def make_taker(
     waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
     make_learning: Callable[..., SiteLearning] = SiteLearning,
     earlier: Callable[[str, bool], EarlierSite] | None = None,
+    party_states: Sequence[PartyStateMaker] = (),
 ) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
@@ -51,6 +52,7 @@ def make_taker(
         waiting,
         make_learning,
         earlier,
+        party_states,
     )
 
 

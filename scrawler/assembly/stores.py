@@ -27,6 +27,7 @@ from scrawler.tuples.classes import dataclass
 class Stores:
     """The parts of the store that a machine uses."""
 
+    database: Database
     claims: Claims
     checkpoints: Checkpoints
     frontier: Frontier
@@ -64,6 +65,7 @@ class Stores:
             claims = AgentClaims(database, machine_id, partition, partition.claiming)
             checkpoints = AgentCheckpoints(database, machine_id, externals, boundary.scope)
         return cls(
+            database=database,
             claims=claims,
             checkpoints=checkpoints,
             frontier=Frontier(database),

@@ -79,12 +79,11 @@ class CrawlRules:
     trap_pages: int
     trap_yield: float
     near_duplicates: str  # "off", "doubt" or "all"
-    hidden: bool  # whether search forms are asked
-    hidden_queries: int
     revisit: str  # one of `revisit.due.POLICIES`
     revisit_change: str  # "bytes" or "text"
     revisit_near: int  # bits in which texts may differ that are the same
     keep: bool
+    settings: Settings = field(repr=False)  # of which it was made: features find theirs there
     # What several settings say together, or in another unit.
     retry_pause_ms: int
     change_list_ms: int  # after which a change list is due again
@@ -108,6 +107,7 @@ class CrawlRules:
         files = files or GivenFiles()
         max_time_ms = None if settings.max_time is None else int(settings.max_time * 1000)
         derived: dict[str, Any] = {
+            "settings": settings,
             "retry_pause_ms": int(settings.retry_pause * 1000),
             "change_list_ms": int(settings.resourcesync_interval * 1000),
             "limits": SeedLimits(settings.max_depth, settings.max_pages, settings.max_bytes, max_time_ms),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from scrawler.extract.simhash import Fingerprint
 from scrawler.tuples.classes import NamedTuple, dataclass
@@ -69,7 +69,6 @@ class PageLinks:
     fingerprint: Fingerprint | None
     simhash: int  # of its text, where a later visit is to tell by how much that has changed; 0: not computed
     sources: LinkSources | None  # where the links stand, if that is wanted
-    searches: Any  # what it says for the hidden web, where that is wanted; made by `hidden`
     marks: Mapping[str, LinkMark] | None  # what is said of links, by their URLs, if that is wanted
     refresh: str  # where its meta refresh leads without a pause, empty if it has none: one of `hrefs`
 
@@ -88,7 +87,6 @@ class PageLinks:
         fingerprint: Fingerprint | None = None,
         simhash: int = 0,
         sources: LinkSources | None = None,
-        searches: Any = None,
         marks: Mapping[str, LinkMark] | None = None,
         refresh: str = "",
     ) -> None:
@@ -105,7 +103,6 @@ class PageLinks:
         self.fingerprint = fingerprint
         self.simhash = simhash
         self.sources = sources
-        self.searches = searches
         self.marks = marks
         self.refresh = refresh
 

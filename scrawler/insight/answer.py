@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Protocol
 
 from scrawler.dates import moment
 from scrawler.errors import escaped
 from scrawler.model.terms import Millis
+from scrawler.store.engine import Database
 from scrawler.tuples.classes import dataclass
 
 WAITING = "waiting"  # it is listed, and its turn comes
@@ -27,6 +28,14 @@ class Fact:
     kind: str
     lines: tuple[str, ...]
     values: Mapping[str, Any]
+
+
+class Teller(Protocol):
+    """Yields facts on a URL that was fetched: what a feature offers under the name "why"."""
+
+    def __call__(self, database: Database, hashes: Collection[bytes], /) -> Iterable[Fact]:
+        """`hashes` are those of all forms of the URL. Raises StoreError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from scrawler.assembly.urls import make_analyzer
 from scrawler.core.rules import tables_of_url
 from scrawler.errors import SettingsError
+from scrawler.feature import hooked
 from scrawler.insight.answer import CANDIDATE, NOT_SEEN, OUTSIDE, REFUSED, SENT, WAITING, Answer, Fact, utc
 from scrawler.insight.asked import Asked, read_asked
 from scrawler.insight.contents import PageContent
@@ -25,7 +26,6 @@ from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.changes import Changes
 from scrawler.store.control import Control
 from scrawler.store.engine import Database
-from scrawler.store.searches import LedTo, SearchLog
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import MOST_READ, Finding, Traces
 from scrawler.units import counted
@@ -57,7 +57,7 @@ def why(
         settings = of_tables(settings, names)
         asked = read_asked(text, make_analyzer(settings, _Nowhere()), settings)
     boundary = CrawlBoundary(database, Boundary(settings.boundary), scope)
-    parts = traces, Changes(database), SearchLog(database), Seeds(database)
+    parts = traces, Changes(database), database, Seeds(database)
     return _Enquiry(*parts, settings, scope, boundary, asked, names, read).answer()
 
 
@@ -84,7 +84,7 @@ class _Enquiry:
         self,
         traces: Traces,
         changes: Changes,
-        searches: SearchLog,
+        database: Database,
         seeds: Seeds,
         settings: Settings,
         scope: Scope,
@@ -95,7 +95,7 @@ class _Enquiry:
     ) -> None:
         self._traces = traces
         self._changes = changes
-        self._searches = searches
+        self._database = database
         self._seeds = seeds
         self._settings = settings
         self._scope = scope
@@ -170,8 +170,8 @@ class _Enquiry:
             of_seed, lister = seeds[row.seed_id].seed.url, seeds[row.lane_seed].seed.url
             guest = seeds[row.seed_id].site_key.startswith(GUEST)
             self._take([page_fact(row, of_seed, lister, referrers.get(row.referrer, ""), guest=guest)], row.result)
-        if rows and (led := self._searches.led_to(self._asked.hashes)) is not None:
-            self._facts.append(_search_fact(led))
+        if rows:
+            self._facts += [fact for told in hooked("why") for fact in told(self._database, self._asked.hashes)]
         if rows and self._read is not None and (fact := scripts_fact(rows[0], self._read)):
             self._facts.append(fact)
         states = self._changes.states(self._asked.hashes) if rows else ()
@@ -292,24 +292,6 @@ def _seed_fact(view: SeedView) -> Fact:
         "pages": counts.pages,
     }
     return Fact("seed", tuple(lines), values)
-
-
-def _search_fact(led: LedTo) -> Fact:
-    """Say which query led to a URL."""
-    query = led.query
-    asked = f"query {query.number:,} of its seed: the form {query.form} asked for {query.term!r}"
-    lines: tuple[str, ...]
-    if not led.steps:
-        answer = (
-            f"{counted(query.answers, 'page')} of results, with {counted(query.found, 'URL')} that nothing had listed"
-        )
-        lines = (asked, f"its answer had {answer}")
-    elif led.steps == 1:
-        lines = (f"found by {asked}",)
-    else:
-        lines = (f"found by {asked}, {led.steps} pages on",)
-    values = {"form": query.form, "term": query.term, "number": query.number, "steps": led.steps}
-    return Fact("search", lines, values | {"results": query.results, "new_urls": query.found})
 
 
 def _visits_fact(state: UrlState, rows: int) -> Fact:

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.replaced import WaitingRow
 from scrawler.model.robots import RobotsRecord, RobotsRow
+from scrawler.model.row_kinds import Rows as FeatureRows
 from scrawler.model.rows import (
     ExternalRow,
     PageRow,
@@ -16,8 +17,6 @@ from scrawler.model.rows import (
     PublisherRow,
     RejectionRow,
     RelationRow,
-    SearchQueryRow,
-    SearchRow,
     SitemapRow,
 )
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
@@ -73,8 +72,7 @@ class SeedDelta:
     jar: bytes | None = None  # the party's cookies, if they changed
     states: tuple[UrlState, ...] = ()  # of URLs, where these are visited again
     changes: tuple[UrlChange, ...] = ()
-    search: SearchRow | None = None  # what is known of its search forms, if that changed
-    queries: tuple[SearchQueryRow, ...] = ()  # of these, by now
+    rows: FeatureRows = ()  # of features
     published: tuple[PublishedRow, ...] = ()
     publisher: PublisherRow | None = None
     replaced: tuple[WaitingRow, ...] = ()  # rows whose place those of `pages` take

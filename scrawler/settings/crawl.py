@@ -250,12 +250,6 @@ class CrawlSettings(BaseModel):
         le=3650 * DAY,
         description="Time after which a change list of ResourceSync is due again; for so long what it said counts.",
     )
-    hidden: Annotated[bool, ByHost()] = Field(
-        False, description="Ask the search forms of a seed's site for words of its own pages: the hidden web."
-    )
-    hidden_queries: Annotated[int, ByHost()] = Field(
-        200, ge=1, le=100_000, description="Most queries of search forms for one seed, over all its rounds."
-    )
     revisit: Annotated[Literal["off", "fixed", "proportional", "adaptive", "optimal"], ByHost()] = Field(
         "off",
         description="When URLs are due to be visited again: never by themselves (off), after a fixed time, as often as"

@@ -12,7 +12,7 @@ from scrawler.settings.parts import SETTING_NAMES
 _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
     "crawl": (
         *("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "resourcesync", "assets"),
-        *("max_candidates", "hidden", "hidden_queries"),
+        "max_candidates",
     ),
     "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_list_max", "send_wait"),
     "machines": (

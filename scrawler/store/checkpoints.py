@@ -21,6 +21,7 @@ from scrawler.model.lanes import LaneState
 from scrawler.model.machines import ENDING, Command, MachineState
 from scrawler.model.results import NO_ERROR, Result
 from scrawler.model.robots import RobotsRecord, RobotsRow
+from scrawler.model.row_kinds import RowKind, gathered
 from scrawler.model.rows import (
     PageRow,
     PatternRow,
@@ -28,8 +29,6 @@ from scrawler.model.rows import (
     PublisherRow,
     RejectionRow,
     RelationRow,
-    SearchQueryRow,
-    SearchRow,
     SitemapRow,
 )
 from scrawler.model.seeds import SeedState
@@ -51,6 +50,7 @@ from scrawler.store.tables import (
     jar,
     lane,
     machine,
+    metadata,
     page,
     pattern,
     published_url,
@@ -59,8 +59,6 @@ from scrawler.store.tables import (
     relation,
     robots,
     robots_record,
-    search,
-    search_query,
     seed,
     site,
     sitemap_url,
@@ -112,8 +110,7 @@ class Checkpoints:
         self._relations = BulkInsert.replacing(relation, RelationRow._fields, compiler)
         self._patterns = BulkInsert.replacing(pattern, PatternRow._fields, compiler)
         self._jars = BulkInsert.replacing(jar, ("seed_id", "data"), compiler)
-        self._searches = BulkInsert.replacing(search, SearchRow._fields, compiler)
-        self._queries = BulkInsert.replacing(search_query, SearchQueryRow._fields, compiler)
+        self._kinds: dict[RowKind, BulkInsert] = {}  # of features, as they come
         self._rejections = BulkInsert.ignoring(rejection, RejectionRow._fields, compiler)
         self._sitemap_urls = BulkInsert.replacing(sitemap_url, SitemapRow._fields, compiler)
         self._published = BulkInsert.ignoring(published_url, PublishedRow._fields, compiler)
@@ -212,8 +209,6 @@ class Checkpoints:
         self._relations.run(connection, sorted((row for one in seeds for row in one.relations), key=by_two))
         self._patterns.run(connection, sorted((row for one in seeds for row in one.patterns), key=by_two))
         self._jars.run(connection, [(one.seed_id, one.jar) for one in seeds if one.jar is not None])
-        self._searches.run(connection, [one.search for one in seeds if one.search is not None])
-        self._queries.run(connection, sorted((row for one in seeds for row in one.queries), key=by_two))
         self._rejections.run(connection, sorted((row for one in seeds for row in one.rejections), key=by_two))
         self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
         visited: list[SiteDelta] = []
@@ -231,6 +226,8 @@ class Checkpoints:
         if learned := [one for one in deltas if one.demand or one.rates is not None]:
             self._demands.write(connection, self._machine_id, learned)
         self._write_published(connection, seeds)
+        for kind, of_kind in gathered(one.rows for one in seeds if one.rows):
+            self._of_kind(kind).run(connection, of_kind)
         self._robots.run(connection, sorted(row for one in deltas for row in one.robots))
         self._robots_records.run(connection, sorted(row for one in deltas for row in one.robots_records))
         self._write_seeds(connection, seeds)
@@ -239,6 +236,11 @@ class Checkpoints:
         if taken := [number for one in deltas if not one.visits for number in one.taken if number > 0]:
             done["received"] = take_out(connection, taken)
         return done
+
+    def _of_kind(self, kind: RowKind) -> BulkInsert:
+        if kind not in self._kinds:
+            self._kinds[kind] = BulkInsert.replacing(metadata.tables[kind.table], kind.columns, self._database.compiler)
+        return self._kinds[kind]
 
     def _write_pages(self, connection: Connection, seeds: list[SeedDelta]) -> Counter[str]:
         """Write page rows, of which only so many are there at a time; return what they add to the machine's totals."""

@@ -13,7 +13,7 @@ from sqlalchemy import func as sql
 from scrawler.model.lanes import CHUNK_ENTRIES, Ahead, ChunkRow, LaneState
 from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow
 from scrawler.model.results import Result
-from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
+from scrawler.model.rows import PatternRow, PublisherRow
 from scrawler.model.seeds import SeedCounts, SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.terms import url_hash as hash_of
@@ -41,8 +41,6 @@ from scrawler.store.tables import (
     pattern,
     published_url,
     publisher,
-    search,
-    search_query,
     seed,
     seed_round,
     site,
@@ -198,17 +196,6 @@ class Frontier:
         """Return the cookies of a party as they were last written, None if it never had any."""
         rows = self._database.rows(_JAR, {"seed": seed_id})
         return bytes(rows[0][0]) if rows else None
-
-    def searches(self, seed_id: int) -> tuple[SearchRow, list[SearchQueryRow]] | None:
-        """Return what a party's search forms were asked, in order, and what is known of them; None: nothing yet."""
-        columns = [search.c[name] for name in SearchRow._fields]
-        rows = self._database.rows(select(*columns).where(search.c.seed_id == seed_id))
-        if not rows:
-            return None
-        columns = [search_query.c[name] for name in SearchQueryRow._fields]
-        asked = select(*columns).where(search_query.c.seed_id == seed_id).order_by(search_query.c.number)
-        queries = [SearchQueryRow(row[0], bytes(row[1]), *row[2:]) for row in self._database.rows(asked)]
-        return SearchRow._make(rows[0])._replace(data=bytes(rows[0].data)), queries
 
     def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
         """Return what is known of those of the URLs that were visited for a seed."""

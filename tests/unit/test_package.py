@@ -38,8 +38,9 @@ def test_each_kind_of_error_of_the_library_is_a_scrawler_error() -> None:
 
 FEW_WANT = (
     *("scrawler.api.stream", "scrawler.features.texts.wacz", "scrawler.exchange.tcp", "scrawler.extract.hazards"),
-    *("scrawler.extract.lexbor", "scrawler.extract.visible", "scrawler.hidden", "scrawler.features.report.report"),
-    *("scrawler.features.plan.plan", "scrawler.store.thinning", "scrawler.supervisor.supervisor"),
+    *("scrawler.extract.lexbor", "scrawler.extract.visible", "scrawler.features.report.report"),
+    *("scrawler.features.hidden.step", "scrawler.features.plan.plan", "scrawler.features.topic.focus"),
+    *("scrawler.features.outlinks.step", "scrawler.store.thinning", "scrawler.supervisor.supervisor"),
     *("fsspec", "requests", "selectolax"),
     *("sqlalchemy.dialects.mysql", "sqlalchemy.dialects.postgresql", "sqlalchemy.orm", "tqdm"),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from scrawler.core.answers.aliases import is_same, note_sample
 from scrawler.core.answers.listing import UrlLister
+from scrawler.core.answers.ordering import Order
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.recall import is_to_be_whole
-from scrawler.core.answers.searching import SearchFollower
-from scrawler.core.answers.steps import Order
+from scrawler.core.answers.steps import NO_STEPS, Steps
 from scrawler.core.answers.visited import note_list, note_list_read, note_visit
+from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import (
     MAX_REDIRECTS,
     has_invalid_length,
@@ -22,6 +23,7 @@ from scrawler.core.party.flights import AliasFlight, PageFlight
 from scrawler.core.party.own_url import follow_own
 from scrawler.core.party.relations import canonical_url, redirect_target
 from scrawler.core.party.replacing import takes_place
+from scrawler.core.party.site import SiteContext
 from scrawler.core.party.sitemaps import list_named, list_next_usual, list_sitemaps
 from scrawler.core.rules import CrawlRules, retry_pause_ms
 from scrawler.core.traps.alike import LinkClass
@@ -41,7 +43,6 @@ from scrawler.urls.verdict import Verdict
 _READ = (Result.FETCHED.value, Result.REDIRECT.value)
 _MOST_EXTERNAL = 4 << 20  # bytes of a page's external URLs: a foreign <base> makes 2 KB of each short link
 _FEW_EXTERNAL = 64  # so many external URLs may be of any length
-_MOST_PASSED_BY = 100  # queries that are listed already, by links or other parties, after which nothing is asked
 # What may come of a seed's own page at a site that has others.
 _SITE_ANSWERS = frozenset({Result.HTTP_ERROR, Result.UNWANTED_TYPE, Result.TOO_LARGE, Result.ROBOTS_DENIED})
 _MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without regard to Content-Length
@@ -50,10 +51,16 @@ _MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without re
 class AnswerHandler:
     """Applies the answers of pages, as they were read, to their parties; that needs the turn."""
 
-    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None, order: Order | None = None) -> None:
+    def __init__(
+        self, rules: CrawlRules, filters: UrlFilters | None = None, order: Order | None = None, steps: Steps = NO_STEPS
+    ) -> None:
         self._rules = rules
         self.urls = UrlLister(rules, filters, order)
-        self.searching = SearchFollower(rules, self.urls)
+        self._steps = steps
+
+    def ask_on(self, site: SiteContext, party: SeedContext) -> bool:
+        """Let steps list one more URL of a party that has nothing left; returns whether one did."""
+        return any(ask_on(site, party, self.urls) for ask_on in self._steps.asks_on)
 
     def handle(self, flight: PageFlight, response: Response, reading: PageRead) -> Fault | None:
         """Apply the answer of a page; return the fault that it met, if any, with which its URL is finished then.
@@ -119,8 +126,7 @@ class AnswerHandler:
             and shown
             and flight.entry.role is not EntryRole.ASSET
             and not flight.lane.rereads
-            # How many answers to queries there are is bounded elsewhere: they do not count for their patterns.
-            and (party.searches is None or not party.searches.term_of(flight.entry.url))
+            and not (party.states and party.is_of_step(flight.entry.url))
         ):
             row, source = _note(party.traps, row, links, reading.is_copy, flight.entry.referrer)
         if party.policy is not None and links is not None:
@@ -166,8 +172,9 @@ class AnswerHandler:
                 link.party.note_fault(fault.text)
         return fault
 
-    @staticmethod
-    def finish(flight: PageFlight, row: PageRow, response: Response | None = None, text_print: bytes = b"") -> None:
+    def finish(
+        self, flight: PageFlight, row: PageRow, response: Response | None = None, text_print: bytes = b""
+    ) -> None:
         """Give an entry its final result; `response` is the answer that says it, if one came."""
         if flight.lane.rereads:
             _finish_rereading(flight, row)
@@ -185,8 +192,8 @@ class AnswerHandler:
             note_list(flight, row)
         if flight.party.policy is not None:
             row = note_visit(flight, row, response, flight.party.policy, text_print)
-        if flight.party.searches is not None:
-            flight.party.searches.finished(row.url, row.result)
+        for finish in self._steps.finishes:
+            row = finish(flight, row, response)
         flight.lane.finish(flight.index)
         flight.party.add_page(row)
 
@@ -225,7 +232,7 @@ class AnswerHandler:
             return
         if links.unfollowed:
             self._leave_out(flight, links.unfollowed, links)
-        if links.searches is not None and self.searching.take(flight, links):
+        if any(follow(flight, reading, self.urls) for follow in self._steps.follows):
             return
         analysis = reading.listed or flight.party.analyzer.analyze(
             flight.entry.url, links.hrefs, links.base, links.charset, flight.site.seen
@@ -310,10 +317,7 @@ class AnswerHandler:
         elif entry.role is EntryRole.ASSET:
             self.urls.take_assets(flight, [location], entry.depth, hops=hops)
         else:
-            listed = party.counts.listed
             self.urls.take(flight, party.analyzer.redirected(entry.url, location), entry.depth, hops=hops)
-            if party.searches is not None and flight.known is None:
-                party.searches.redirected(entry.url, party.counts.listed - listed)
         return row
 
     def _follow_own(self, flight: PageFlight, location: str) -> None:

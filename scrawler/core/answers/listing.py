@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import Final
 
 from scrawler.core.answers.aliases import suspect
+from scrawler.core.answers.ordering import Order
 from scrawler.core.answers.page_read import PageRead
-from scrawler.core.answers.steps import Order
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.entries import EntryRole, stored_entry
 from scrawler.core.party.flights import PageFlight

@@ -67,8 +67,7 @@ def long_page(response: Response, reading: PageRead | None) -> LongPage | None:
         return None
     if len(reading.links.hrefs) <= MANY_LINKS or flight.lane.refetches or response.result is Result.REDIRECT:
         return None
-    searches = flight.party.searches
-    if searches is not None and searches.term_of(flight.entry.url):
-        return None  # what an answer leads to is sifted as a whole
+    if flight.party.states and flight.party.is_of_step(flight.entry.url):
+        return None  # its step follows it as a whole
     reading.counted = True
     return LongPage(flight, response, reading, reading.links)

@@ -173,10 +173,6 @@ class AnswerReader:
     def _read_text(self, flight: PageFlight, links: PageLinks, cut: bool) -> None:
         """Read of a page what is compared with others, and what it says of its links, as far as that is wanted."""
         party = flight.party
-        if party.searches is not None and flight.entry.role is EntryRole.PAGE:
-            from scrawler.hidden.searches import read_search_page  # few crawls look for the hidden web
-
-            links.searches = read_search_page(links.page, links.is_xml, flight.entry.url, links.base, links.charset)
         if party.traps is not None and not cut:  # half a text is like no other
             links.fingerprint = party.traps.read_text(flight.entry.url, links)
         if party.policy is not None and not cut:

@@ -11,9 +11,14 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
+from scrawler.core.answers.listing import UrlLister
 from scrawler.core.answers.page_read import PageRead
+from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.site import SiteContext
+from scrawler.core.party.states import PartyState
 from scrawler.fetch.downloader import Response
+from scrawler.model.rows import PageRow
 
 
 class Want(Enum):
@@ -36,18 +41,34 @@ class Step(Protocol):
         held. What it raises is a fault of the page, which ends its URL; its answer is archived all the same.
         """
 
+    def party_state(self, site: SiteContext, party: SeedContext) -> PartyState | None:
+        """Return what is known of a party that is taken up, which stands in `party.states[at]` then; None: nothing.
 
-class Order(Protocol):
-    """Says in which of a party's lanes links are listed; a machine has one, or none. It is called under the turn."""
+        No turn is held, and the database may be read. Raises StoreError.
+        """
 
-    def note_page(self, flight: PageFlight, page: PageRead, redirects: bool) -> None:
-        """Note the page whose links come next, or which redirects."""
+    def follow(self, flight: PageFlight, page: PageRead, urls: UrlLister) -> bool:
+        """List what a page leads to in another way, under the turn; False leaves that to the crawler.
 
-    def levels(self, page: str) -> Callable[[str], int]:
-        """Return what gives a link on a page its level, 0 to 4: the higher come first. `page` is the page's URL."""
+        A page that asks not to follow its links, and is obeyed, does not come here.
+        """
+
+    def finish(self, flight: PageFlight, row: PageRow, response: Response | None) -> PageRow:
+        """Add to the row of a URL that has its last answer, or was refused (None), under the turn."""
+
+    def ask_on(self, site: SiteContext, party: SeedContext, urls: UrlLister) -> bool:
+        """List one more URL of a party that has nothing at hand or in flight, under the turn; False: there is none."""
 
 
 Reads = tuple[Callable[[PageFlight, Response, PageRead], None], ...]
+Follows = tuple[Callable[[PageFlight, PageRead, UrlLister], bool], ...]
+Finishes = tuple[Callable[[PageFlight, PageRow, Response | None], PageRow], ...]
+AsksOn = tuple[Callable[[SiteContext, SeedContext, UrlLister], bool], ...]
+PartyStates = tuple[Callable[[SiteContext, SeedContext], PartyState | None], ...]
+
+
+def _none(_site: SiteContext, _party: SeedContext) -> None:
+    return None
 
 
 class Steps:
@@ -58,6 +79,11 @@ class Steps:
             step.at = number
         self.number = len(steps)
         self.reads: Reads = tuple(step.read for step in steps if hasattr(step, "read"))
+        self.follows: Follows = tuple(step.follow for step in steps if hasattr(step, "follow"))
+        self.finishes: Finishes = tuple(step.finish for step in steps if hasattr(step, "finish"))
+        self.asks_on: AsksOn = tuple(step.ask_on for step in steps if hasattr(step, "ask_on"))
+        has_state = any(hasattr(step, "party_state") for step in steps)
+        self.party_states: PartyStates = tuple(getattr(step, "party_state", _none) for step in steps if has_state)
         self.wants: frozenset[Want] = frozenset().union(*(step.wants for step in steps))
 
 

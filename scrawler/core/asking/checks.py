@@ -200,9 +200,9 @@ class Checks:
 
 
 def _may_be_trapped(choice: Choice) -> bool:
-    entry, searches = choice.entry, choice.party.searches
-    if searches is not None and searches.term_of(entry.url):
-        return False  # how many there are of these is bounded elsewhere
+    entry, party = choice.entry, choice.party
+    if party.states and party.is_of_step(entry.url):
+        return False
     return entry.depth > 0 and entry.role is not EntryRole.ASSET and not (choice.lane.ordered or choice.lane.revisits)
 
 

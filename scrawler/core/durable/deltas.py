@@ -13,6 +13,7 @@ from typing import Any
 
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.row_kinds import joined
 from scrawler.model.rows import PublishedRow
 
 
@@ -74,7 +75,7 @@ def _of_seed(
 
 
 def _of_what_few_have(parts: list[SeedDelta]) -> dict[str, Any]:
-    """Bring together what only seeds have that are visited again, or retried, or whose sites have lists or forms."""
+    """Bring together what few seeds have: those that are retried or visited again, and those of features."""
     together: dict[str, Any] = {}
     if any(part.states or part.changes for part in parts):
         together["states"] = tuple({row.url_hash: row for part in parts for row in part.states}.values())
@@ -83,9 +84,8 @@ def _of_what_few_have(parts: list[SeedDelta]) -> dict[str, Any]:
         together["published"] = _newest(parts)
         publishers = (part.publisher for part in reversed(parts) if part.publisher is not None)
         together["publisher"] = next(publishers, None)
-    if any(part.queries or part.search is not None for part in parts):
-        together["queries"] = tuple({row.url_hash: row for part in parts for row in part.queries}.values())
-        together["search"] = next((part.search for part in reversed(parts) if part.search is not None), None)
+    if any(part.rows for part in parts):
+        together["rows"] = joined([part.rows for part in parts])
     if any(part.replaced or part.kept or part.marked for part in parts):
         together["marked"] = tuple(chain.from_iterable(part.marked for part in parts))
         together["replaced"] = tuple(chain.from_iterable(part.replaced for part in parts))

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrawler.core.party.decisions import end_detail
 from scrawler.core.party.depth import DEPTH_BUFFER, Lane
 from scrawler.core.party.entries import Entry, EntryRole, stored_entry
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
+from scrawler.core.party.states import PartyState, rows_of
 from scrawler.core.party.told import Told
 from scrawler.core.party.waiting_rows import Finding, WaitingExternals, WaitingRows
 from scrawler.core.seen import SeenFilter
@@ -34,9 +35,6 @@ from scrawler.revisit.due import RevisitPolicy
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
 from scrawler.urls.verdict import Verdict
-
-if TYPE_CHECKING:
-    from scrawler.hidden.searches import Searches
 
 _NOT_MODIFIED: Final = HTTPStatus.NOT_MODIFIED.value
 _BEFORE_PRIORITY = (LaneKind.PUSHED, LaneKind.SITEMAP)
@@ -98,11 +96,11 @@ class SeedContext:
         "rejections",
         "replaced",
         "scope",
-        "searches",
         "seed",
         "seed_problem",
         "seed_result",
         "started",
+        "states",
         "told",
         "traps",
         "unowned",
@@ -149,7 +147,7 @@ class SeedContext:
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.redirected = Redirected()
         self.lengthless = _NO_URLS  # URLs with an invalid Content-Length, until they are asked again
-        self.searches: Searches | None = None  # what its site's search forms are asked, if that is wanted
+        self.states: tuple[PartyState | None, ...] = ()  # of steps that have some, each at its number
         self.pages = WaitingRows()
         self.policy: RevisitPolicy | None = None  # where the states of its URLs are kept
         self.near: int | None = None  # bits in which texts may differ that are the same; None: bytes are compared
@@ -555,12 +553,16 @@ class SeedContext:
             delta.relations, delta.sitemap_urls = tuple(said.relations), tuple(said.sitemap_urls.values())
             delta.published = tuple(said.published.values())
             delta.states, delta.changes = tuple(said.states.values()), tuple(said.changes)
-        if self.searches is not None:
-            delta.search, delta.queries = self.searches.take_rows()
+        if self.states:
+            delta.rows = rows_of(self.states)
         self.pages, self._externals, self._said, self._dirty = WaitingRows(), {}, None, False
         if self.told is not None:
             self.told.dirty = False
         return delta
+
+    def is_of_step(self, url: str) -> bool:
+        """Tell whether a step has made a URL, and bounds how many there are: no trap holds it."""
+        return any(state.owns(url) for state in self.states if state is not None)
 
     def _state(self) -> SeedState:
         if self.rehoming is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 
 from scrawler.core.party.context import SeedContext
@@ -23,7 +23,7 @@ from scrawler.urls.verdict import Verdict
 _HOMES = 50  # URLs of seeds, of one site, that are remembered as fetched
 
 ChunkLoader = Callable[[Lane, int, Callable[[list[ChunkRow]], None]], None]
-QueryLister = Callable[[SiteContext, SeedContext], bool]
+AskOn = Callable[[SiteContext, SeedContext], bool]
 FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
 
 
@@ -40,7 +40,7 @@ class Parties:
     """Chooses the next entry of a site among its parties; ends those that have nothing left.
 
     `load_chunks(lane, position, done)` and `check_fetched(site, hash, done)` are answered later, under the turn;
-    then `look_again(site)` is called.
+    then `look_again(site)` is called. `ask_on` are of features: each may list one more URL where nothing is left.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class Parties:
         load_chunks: ChunkLoader,
         check_fetched: FetchedCheck,
         look_again: Callable[[SiteContext], None],
-        list_query: QueryLister = lambda site, party: False,
+        ask_on: Sequence[AskOn] = (),
     ) -> None:
         self._rules = rules
         self._load_chunks = load_chunks
         self._check_fetched = check_fetched
         self._look_again = look_again
-        self._list_query = list_query
+        self._ask_on = tuple(ask_on)
 
     def choose(self, site: SiteContext, now: float, wall: Millis) -> Choice | float:
         """Return the next entry, or the machine time at which to ask again (inf: an event will come first)."""
@@ -88,7 +88,7 @@ class Parties:
             if found is None:
                 if isinstance(party.leaving, Rehoming) and _waits_for_others(site, party):
                     return inf
-                if party.searches is not None and self._asks_on(site, party):
+                if self._ask_on and self._asks_on(site, party):
                     continue
                 return self._nothing_at_hand(site, party)
             lane, entry = found
@@ -145,10 +145,10 @@ class Parties:
         return inf
 
     def _asks_on(self, site: SiteContext, party: SeedContext) -> bool:
-        """Let a party of which all is fetched ask a search form; returns whether it does."""
+        """Let features list one more URL of a party of which all is fetched; returns whether one did."""
         if party.in_flight or party.leaving is not None or site.listing or party.missing_lane() is not None:
             return False
-        return self._list_query(site, party)
+        return any(ask_on(site, party) for ask_on in self._ask_on)
 
     def _is_for(self, site: SiteContext, party: SeedContext, lane: Lane, entry: Entry) -> bool:
         """Tell whether this party fetches the entry; else pass it by."""

@@ -6,7 +6,7 @@ import time
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.after_death import rest_after_death
@@ -20,6 +20,7 @@ from scrawler.core.party.own_lists import OwnLists
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.site import SiteContext
+from scrawler.core.party.states import PartyState
 from scrawler.core.party.told import Told
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import SeenFilter, SeenFullError
@@ -32,7 +33,7 @@ from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import NORMAL, PUSHED, SITEMAP, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow
 from scrawler.model.results import Result
-from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
+from scrawler.model.rows import PatternRow, PublisherRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, UrlState, known_visit
@@ -45,8 +46,7 @@ from scrawler.urls.scope import ScopeRule, host_port, joined_at, moved_with, sco
 from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
 
-if TYPE_CHECKING:
-    from scrawler.hidden.searches import Searches
+PartyStateMaker = Callable[[SiteContext, SeedContext], PartyState | None]
 _RECALLED = 20_000  # URLs of a party that are looked through for what led to them
 
 
@@ -61,9 +61,6 @@ class Frontier(Kept, Protocol):
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """What the patterns of a party's URLs have yielded so far."""
-
-    def searches(self, seed_id: int) -> tuple[SearchRow, list[SearchQueryRow]] | None:
-        """What a party's search forms were asked, in order, and what is known of them."""
 
     def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
         """What is known of those of the URLs that were visited for a seed."""
@@ -140,8 +137,10 @@ class SiteTaker:
         waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
         make_learning: Callable[..., SiteLearning] = SiteLearning,
         earlier: Callable[[str, bool], EarlierSite] | None = None,
+        party_states: Sequence[PartyStateMaker] = (),
     ) -> None:
         self._frontier = frontier
+        self._party_states = party_states
         self._ahead = ReadAhead(frontier)
         self._own = OwnLists(self._ahead)
         self._earlier = earlier
@@ -263,8 +262,8 @@ class SiteTaker:
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._ahead.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
-        if rules.hidden:
-            party.searches = self._searches(seed, rules)
+        if self._party_states:
+            party.states = tuple([make(site, party) for make in self._party_states])
         if site.visited is not None or rules.revisit != "off" or rules.keep:
             self._keep_states(site, party, rules)
         if rules.resourcesync != "off":
@@ -386,16 +385,6 @@ class SiteTaker:
         redirects = {entry.referrer for entry in (*listed, *ahead) if entry.hops}
         traps.recall(_found(listed), _found(ahead), [entry.url for entry in sitemaps], redirects)
         return traps
-
-    def _searches(self, seed: Seed, rules: CrawlRules) -> Searches:
-        from scrawler.hidden.searches import Searches  # few crawls look for the hidden web
-
-        kept = self._frontier.searches(seed.id) if seed.counts.requests else None
-
-        def queries() -> int:
-            return rules.hidden_queries
-
-        return Searches(seed.id, queries) if kept is None else Searches(seed.id, queries, *kept)
 
     def further(self, site: SiteContext, seeds: Collection[Seed]) -> list[SeedContext]:
         """Make the contexts of seeds that come to a site which is held already."""

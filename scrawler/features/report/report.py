@@ -37,7 +37,6 @@ from scrawler.store.losses import Losses
 from scrawler.store.page_lists import PageLists
 from scrawler.store.page_sums import page_sums
 from scrawler.store.reports import PARTIES, Reports
-from scrawler.store.searches import SearchLog
 from scrawler.store.seeds import SeedView
 from scrawler.store.sitemap_words import reported
 from scrawler.store.thinning import all_sums
@@ -114,7 +113,6 @@ class _Maker:
             *self._earlier(),
             self._visits(),
             self._traps(),
-            *self._searches(),
             self._politeness(),
         )
         view = self._view
@@ -241,25 +239,6 @@ class _Maker:
         columns = ("pattern", "fetched", "exact", "near", "refused", "evidence")
         table = Table("capped", "Capped patterns of URLs", columns, self._reports.capped(self._seed_id))
         return Section("traps", "Traps", {"not_asked_for": self._counts["trapped"]}, (table,))
-
-    def _searches(self) -> tuple[Section, ...]:
-        """Say what search forms were asked, where any was."""
-        log = SearchLog(self._database)
-        sums = log.sums(self._seed_id)
-        if not sums.queries:
-            return ()
-        ends = [(end or "goes on", seeds) for end, seeds in sums.ends.items()]
-        tables = (
-            Table("ends", "Seeds by why no more is asked", ("end", "seeds"), ends, "seeds"),
-            Table(
-                "best",
-                "Queries that found most",
-                ("seed", "form", "term", "answer_pages", "results", "new_urls"),
-                log.best(self._seed_id),
-            ),
-        )
-        values = {"queries": sums.queries, "results": sums.results, "new_urls": sums.found}
-        return (Section("searches", "Search forms", values, tables),)
 
     def _politeness(self) -> Section:
         statuses = self._reports.robots(self._view.seed.site_id if self._view else None)

@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import select
 
 from scrawler.app import begin_again
+from scrawler.features.hidden.rows import SearchQueryRow
 from scrawler.features.synthweb.shop import Shop
 from scrawler.model.results import Result
-from scrawler.model.rows import SearchQueryRow
 from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
 from scrawler.store.tables import search, search_query

@@ -10,6 +10,7 @@ from scrawler.core.durable.deltas import merged
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.replaced import WaitingRow
+from scrawler.model.row_kinds import RowKind
 from scrawler.model.rows import (
     ExternalRow,
     PageRow,
@@ -17,7 +18,6 @@ from scrawler.model.rows import (
     PublishedRow,
     RejectionRow,
     RelationRow,
-    SearchQueryRow,
     SitemapRow,
 )
 from scrawler.model.seeds import SeedCounts, SeedState
@@ -128,7 +128,6 @@ def test_no_rows_are_left_out() -> None:
         "sitemap_urls": SitemapRow(1, b"h", 0, "http://x/"), "published": PublishedRow(1, b"h", 5, 0, "http://x/"),
         "states": UrlState(*[1, b"h", *["x"] * 20]),  # type: ignore[arg-type]
         "changes": UrlChange(1, 1, b"h", "http://x/", "new", 0, ""),
-        "queries": SearchQueryRow(*[1, b"h", *["x"] * (len(SearchQueryRow._fields) - 2)]),  # type: ignore[arg-type]
         "replaced": WaitingRow(1, 1, "http://x/", "cut", 200, "", 1, b"", 1, "f", 1, 1, 0, 0), "marked": 3, "kept": 2,
     }  # fmt: skip
     rows = {one.name for one in fields(SeedDelta) if str(one.type).startswith("tuple[") and one.default == ()}
@@ -140,6 +139,14 @@ def test_no_rows_are_left_out() -> None:
         earlier = replace(of_seed(1), **{name: (row,)})  # type: ignore[arg-type]
         (site,) = merged([of_site(1, earlier), of_site(1, of_seed(1))])
         assert getattr(site.seeds[0], name) == (row,), name
+
+
+def test_rows_of_features_are_kept_each_key_once() -> None:
+    kind, other = RowKind("search", ("seed_id", "found"), key=1), RowKind("search_query", ("seed_id", "number"), key=2)
+    earlier = replace(of_seed(1), rows=((kind, ((1, 5),)), (other, ((1, 1), (1, 2)))))
+    later = replace(of_seed(1), rows=((kind, ((1, 6),)), (other, ((1, 3),))))
+    (site,) = merged([of_site(1, earlier), of_site(1, later), of_site(1, of_seed(1))])
+    assert site.seeds[0].rows == ((kind, ((1, 6),)), (other, ((1, 1), (1, 2), (1, 3))))
 
 
 def test_of_what_lists_say_of_a_url_the_newest_stays() -> None:

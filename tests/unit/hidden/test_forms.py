@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.hidden.forms import SearchForm, search_forms
+from scrawler.features.hidden.forms import SearchForm, search_forms
 
 URL = "http://shop.example/list/index.html?page=2"
 

@@ -6,8 +6,8 @@ from itertools import islice, product
 from random import Random
 
 from experiments.hidden import WAYS, probe
+from scrawler.features.hidden.probing import MOST_TERMS, Probing, Stop
 from scrawler.features.synthweb.shop import SHOWN, Shop
-from scrawler.hidden.probing import MOST_TERMS, Probing, Stop
 
 
 def test_frequent_words_come_first_until_their_answers_are_cut_off() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.hidden.forms import SearchForm, search_forms
-from scrawler.hidden.searches import MOST_ANSWERS, Searches, read_search_page
-from scrawler.model.rows import SearchQueryRow, SearchRow
+from scrawler.features.hidden.forms import SearchForm, search_forms
+from scrawler.features.hidden.rows import SEARCH, SEARCH_QUERY, SearchQueryRow, SearchRow
+from scrawler.features.hidden.searches import MOST_ANSWERS, Searches, read_search_page
+from scrawler.model.row_kinds import Row, RowKind
 
 PAGE = "http://a.test/"
 FORM = SearchForm("http://a.test/find", "q", (("in", "all"),), sure=True)
@@ -29,9 +30,11 @@ def ask(searches: Searches) -> str:
 
 def again(searches: Searches, budget: int = 10) -> Searches:
     """What another machine makes of the rows."""
-    row, queries = searches.take_rows()
-    assert row is not None
-    return Searches(1, lambda: budget, SearchRow._make(row), [SearchQueryRow._make(one) for one in queries])
+    rows: dict[RowKind, tuple[Row, ...]] = {}
+    searches.take_rows(rows)
+    (row,) = rows[SEARCH]
+    queries = [SearchQueryRow._make(one) for one in rows.get(SEARCH_QUERY, ())]
+    return Searches(1, lambda: budget, SearchRow._make(row), queries)
 
 
 def test_answers_are_known_by_their_urls() -> None:

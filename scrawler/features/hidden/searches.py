@@ -18,10 +18,11 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from scrawler.extract.beginning import beginning
 from scrawler.extract.visible import visible_text
-from scrawler.hidden.forms import SearchForm, search_forms
-from scrawler.hidden.probing import Next, Probing, Stop, words_of
+from scrawler.features.hidden.forms import SearchForm, search_forms
+from scrawler.features.hidden.probing import Next, Probing, Stop, words_of
+from scrawler.features.hidden.rows import SEARCH, SEARCH_QUERY, SearchQueryRow, SearchRow
 from scrawler.model.results import Result
-from scrawler.model.rows import SearchQueryRow, SearchRow
+from scrawler.model.row_kinds import Row, RowKind
 from scrawler.model.terms import url_hash
 from scrawler.tuples.classes import NamedTuple
 
@@ -105,6 +106,7 @@ class Searches:
         self._unkept = 0  # pages whose words no checkpoint has
         self._must_keep = False
         self.ended = ""
+        self.listed_before = 0  # URLs of the party when the last query was listed
         self._admitted: dict[str, int] = {}  # further pages of answers that were listed, by term
         self._probing = Probing(_NO_BUDGET, most_terms=_MOST_TERMS, most_common=_MOST_COMMON)
         if row is not None:
@@ -277,15 +279,22 @@ class Searches:
 
     # -- on the way to the database --------------------------------------------------------------------------
 
-    def take_rows(self) -> tuple[SearchRow | None, tuple[SearchQueryRow, ...]]:
-        """Return what the next checkpoint writes: what is known of terms, and the rows of queries that have changed."""
+    def take_rows(self, into: dict[RowKind, tuple[Row, ...]]) -> None:
+        """Add what the next checkpoint writes: what is known of terms, and the rows of queries that have changed."""
         rows = tuple(self._by_term[term] for term in self._changed)
         self._changed = {}
         unkept = self._unkept > 0 if self._forms else self._unkept >= _KEPT_AFTER
         if not (rows or self._must_keep or unkept):
-            return None, rows
+            return
         self._unkept, self._must_keep = 0, False
-        return SearchRow(self._seed_id, len(self._by_term), *self._total, self.ended, self._dump()), rows
+        state = SearchRow(self._seed_id, len(self._by_term), *self._total, self.ended, self._dump())
+        into[SEARCH] = (state,)
+        if rows:
+            into[SEARCH_QUERY] = rows
+
+    def owns(self, url: str) -> bool:
+        """Tell whether a URL is a page of the answer to a query: their number is bounded by the budget."""
+        return bool(self.term_of(url))
 
     def _dump(self) -> bytes:
         stored = {

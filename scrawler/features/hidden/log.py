@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, select, true
 from sqlalchemy import func as sql
 
-from scrawler.model.rows import SearchQueryRow
+from scrawler.features.hidden.rows import SearchQueryRow, SearchRow
 from scrawler.store.engine import Database
 from scrawler.store.tables import page, search, search_query, seed
 from scrawler.tuples.classes import NamedTuple
@@ -40,6 +40,16 @@ class SearchLog:
     def __init__(self, database: Database) -> None:
         """Read from `database`."""
         self._database = database
+
+    def of_seed(self, seed_id: int) -> tuple[SearchRow, list[SearchQueryRow]] | None:
+        """Return what a party's search forms were asked, in order, and what is known of them; None: nothing yet."""
+        columns = [search.c[name] for name in SearchRow._fields]
+        rows = self._database.rows(select(*columns).where(search.c.seed_id == seed_id))
+        if not rows:
+            return None
+        asked = select(*_QUERY).where(search_query.c.seed_id == seed_id).order_by(search_query.c.number)
+        queries = [SearchQueryRow(row[0], bytes(row[1]), *row[2:]) for row in self._database.rows(asked)]
+        return SearchRow._make(rows[0])._replace(data=bytes(rows[0].data)), queries
 
     def led_to(self, hashes: Collection[bytes]) -> LedTo | None:
         """Return the query that led to a page with one of these hashes, by the pages that listed each other first."""

@@ -1,0 +1,27 @@
+"""What steps know of a party: a state for each step that has one, which its checkpoints make durable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from scrawler.model.row_kinds import Row, RowKind, Rows
+
+
+class PartyState(Protocol):
+    """What a step knows of one party. It is whole whenever the turn is free: a checkpoint may take its rows then."""
+
+    def take_rows(self, into: dict[RowKind, tuple[Row, ...]]) -> None:
+        """Add the rows that have changed since they were last taken."""
+
+    def owns(self, url: str) -> bool:
+        """Tell whether the step has made this URL, and bounds how many there are: no trap holds it then."""
+
+
+def rows_of(states: Iterable[Any]) -> Rows:
+    """Take the rows of states; None stands for a step without one."""
+    rows: dict[RowKind, tuple[Row, ...]] = {}
+    for state in states:
+        if state is not None:
+            state.take_rows(rows)
+    return tuple(rows.items())
