@@ -197,13 +197,10 @@ def test_too_few_files_are_told_before_hosts_seem_dead_for_want_of_them(
     assert running.returncode == 0
 
 
-@pytest.mark.parametrize("machines", [5, 8])
-def test_machines_that_would_take_all_files_end_with_what_is_in_the_way(
-    machines: int, scrawler: Scrawler, tmp_path: Path
-) -> None:
+def test_machines_that_would_take_all_files_end_with_what_is_in_the_way(scrawler: Scrawler, tmp_path: Path) -> None:
     """The supervisor keeps files for itself, and a machine that is forked with the last one can still begin."""
     scrawler("import", "-", given="http://a.example/\n")
-    done = shell(f"ulimit -n 16; {SCRAWLER} run --machines {machines}", tmp_path)
+    done = shell(f"ulimit -n 16; {SCRAWLER} run --machines 5", tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "may have 16 files and sockets open" in done.stderr.splitlines()[-1]

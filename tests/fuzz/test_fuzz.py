@@ -11,7 +11,7 @@ from tests.fuzz.trial import WAYS, Trial
 from tests.fuzz.web import FuzzWeb
 
 SEED = int(os.environ.get("SEED", "1"))
-CASES = {"curl": 1500, "classic": 300, "assets": 400, "two machines": 400}
+CASES = {"curl": 1000, "classic": 200, "assets": 200, "two machines": 200}
 
 
 @pytest.mark.parametrize("way", WAYS)

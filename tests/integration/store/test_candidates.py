@@ -60,11 +60,14 @@ def test_promotion_goes_by_hash_and_is_done_once(database: Database) -> None:
     _found(database)
     candidates = Candidates(database)
     assert [view.url for view in candidates.unpromoted(1)] == ["http://common.org/"]
-    seen = []
+    seen: list[str] = []
+    read: list[bytes] = []
     for view in candidates.unpromoted(3):  # as it goes on, what was read is promoted
         seen.append(view.url)
-        if len(seen) <= 1_200:
-            candidates.mark_promoted([view.url_hash])
+        read.append(view.url_hash)
+        if len(read) == 30 and len(seen) <= 1_200:
+            candidates.mark_promoted(read)
+            read.clear()
     assert len(seen) == len(set(seen)) == 2_501
     assert seen == sorted(seen, key=url_hash)
     assert [view.url for view in candidates.merged()] == seen[1_200:]

@@ -45,9 +45,9 @@ def _statements() -> Iterator[list[str]]:
 @pytest.mark.parametrize(
     ("database_url", "number"),
     [
-        ("sqlite", 1_600),
-        ("mariadb", 1_600),
-        ("postgresql", 1_600),
+        ("sqlite", 800),
+        ("mariadb", 800),
+        ("postgresql", 800),
         pytest.param("mariadb", 10_000, marks=pytest.mark.heavy),
     ],
     indirect=["database_url"],

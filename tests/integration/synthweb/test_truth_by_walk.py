@@ -102,9 +102,9 @@ class Walker:
 @pytest.mark.parametrize(
     "spec",
     [
-        WebSpec(seed=1, sites=12, mean_pages=30, page_bytes=2_000),
-        WebSpec(seed=2, sites=12, mean_pages=30, page_bytes=2_000, hosts=Hosts.NAMES),
-        WebSpec(seed=3, sites=5, mean_pages=120, page_bytes=2_000, alias_every=2, hidden=0.4),
+        WebSpec(seed=1, sites=8, mean_pages=20, page_bytes=500),
+        WebSpec(seed=2, sites=8, mean_pages=20, page_bytes=500, hosts=Hosts.NAMES),
+        WebSpec(seed=3, sites=5, mean_pages=60, page_bytes=500, alias_every=2, hidden=0.4),
         WebSpec(seed=4, sites=1, mean_pages=200, page_bytes=0),
     ],
     ids=["addresses", "names", "aliases", "one-site"],

@@ -180,10 +180,10 @@ def test_the_slowest_rules_that_fit_a_file_are_obeyed_in_no_time(patterns):
     assert 150_000 < len(body) < MAX_ROBOTS + 20_000
     began = time.process_time()
     found = rules(body)
-    for number in range(4):
+    for number in range(2):
         found.allows(url := f"http://h/c{'a' * 2030}{number}b")
         found.rule(url)
-    assert time.process_time() - began < 12  # measured: 1.4, where a part matches nearly at each place
+    assert time.process_time() - began < 6  # measured: 0.7, where a part matches nearly at each place
 
 
 def test_what_a_rule_with_stars_costs_grows_as_the_url_does_and_not_with_its_stars():
