@@ -90,7 +90,11 @@ def main() -> int:
     if not chosen.tests:
         return 0
     # What a sanitizer says comes out at once; forms in Python and the filters of others are not asked again.
-    ours = "not python and not rbloom and not pybloom and not ExactSeen"
+    # Nor are tests that say how much memory something takes: the sanitizer takes a multiple of it.
+    ours = (
+        "not python and not rbloom and not pybloom and not ExactSeen and not -None]"
+        " and not memory_is_bounded and not a_million_urls"
+    )
     return int(pytest.main(["-q", "-s", "-p", "no:cacheprovider", "-k", ours, *chosen.tests]))
 
 
