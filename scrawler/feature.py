@@ -148,6 +148,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     * validate: a function that refuses settings before a run (SettingsError)
     * report: a function that adds sections to a report (`scrawler.insight.reporting.Reporter`)
     * why: a function that adds facts on a URL that was fetched (`scrawler.insight.answer.Teller`)
+    * status: a function that tells how a crawl stands (`scrawler.api.standing.TellStanding`)
     * time_left: a function that tells how long a crawl takes yet (`scrawler.api.left.Forecast`)
     """
     for feature in features():

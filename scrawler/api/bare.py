@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ from types import MethodType, TracebackType
 from typing import Any, Self
 
 from scrawler.api.rows import Seed, chosen, seed_row
-from scrawler.copying_note import CopiesNote, note_file, read_note
 from scrawler.errors import InputError
 from scrawler.feature import library_method, library_names
 from scrawler.insight.last_settings import crawl_settings
@@ -122,13 +120,6 @@ class BareCrawl:
         if view is None:
             raise InputError(f"{plain} is no seed of this crawl; `scrawler seeds` lists them")
         return view
-
-    def copies(self) -> CopiesNote | None:
-        """Return how the copying of this host's WARC files stood when it was last told; None where none was copied."""
-        folders = {self.settings.pages_dir, *Machines(self.database).folders(socket.gethostname()).values()}
-        prefix = self.stored.files_prefix
-        notes = [note for folder in folders if (note := read_note(note_file(folder, prefix))) is not None]
-        return max(notes, key=lambda note: note.at, default=None)
 
     def last_settings(self) -> Settings:
         """Return the settings of the last run, which tell how large a body may be, and how its URLs are spelt."""

@@ -17,17 +17,17 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from weakref import WeakSet
 
+from scrawler.api.companions import Companions
 from scrawler.app import accept_losses, begin_again, retry_lost, retry_seeds, retry_urls
-from scrawler.copying import Copying
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.model.results import WANTED_AGAIN, Result
 from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
 from scrawler.store.retries import RETRYABLE
-from scrawler.telling.telling import Telling
 from scrawler.threads import start
 from scrawler.tuples.classes import dataclass
 from scrawler.units import parse_seconds
@@ -191,20 +191,14 @@ class MachinesAtWork:
         self._first = first
         self._say = say
         self._enough = enough
-        self._copying = Copying(settings, say)
-        telling = Telling(settings, say)
+        self._companions = Companions(settings, say)
 
         def show(progress: Progress) -> None:
-            on_progress(self._copying.progress(progress))
-
-        @contextmanager
-        def beside() -> Iterator[None]:
-            with self._copying.beside(stop), telling.beside(stop):
-                yield
+            on_progress(self._companions.shown(progress))
 
         from scrawler.supervisor.supervisor import Supervisor  # `scrawler run` of one machine needs none
 
-        self._supervisor = Supervisor(settings, show, say, stop, beside=beside)
+        self._supervisor = Supervisor(settings, show, say, stop, beside=partial(self._companions.at_work, stop))
         self._summary: RunSummary | None = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="crawl", daemon=True)
@@ -255,7 +249,7 @@ class MachinesAtWork:
         try:
             self._first.do(self._settings, self._stop, self._say)
             summary = self._supervisor.run()
-            self._summary = self._copying.finished(summary, self._enough)
+            self._summary = self._companions.finished(summary, self._enough)
         except BaseException as error:
             self._error = error
         finally:

@@ -58,7 +58,7 @@ class VisitedCrawl(OpenedCrawl):
         seed_id = None if seed is None else self.seed(seed).seed.id
         kinds = kinds_of([kind] if isinstance(kind, str) else kind)
         newest = Changes(self.database).newest(_MOST_IN_FEED, since_ms(since, self.database.now()), seed_id, kinds)
-        from scrawler.telling.atom import feed_lines  # a run needs none
+        from scrawler.insight.atom import feed_lines  # a run needs none
 
         return feed_lines(self.stored, newest)
 

@@ -48,7 +48,6 @@ _COMMANDS = {  # of the crawler; features declare their own
     "why": Command("scrawler.cli.why:why_command", lists=True),
     "changes": Command("scrawler.cli.changes:changes", lists=True),
     "diff": Command("scrawler.cli.changes:diff_command", lists=True),
-    "archive-copy": Command("scrawler.cli.archive_copy:archive_copy"),
     "verify": Command("scrawler.cli.verify:verify"),
     "db": Command("scrawler.cli.db:db", lists=True),
     "plugins": Command("scrawler.cli.plugins:plugins", lists=True),

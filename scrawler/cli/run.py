@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scrawler import __version__
-from scrawler.api.companions import MakeCompanion
+from scrawler.api.companions import Companions, MakeCompanion
 from scrawler.api.keeping import keep_clear
 from scrawler.api.log import LOG
 from scrawler.api.running import LOST, URLS, Before, GivenUpError, before, cautions
@@ -38,7 +38,6 @@ from scrawler.cli.proxies import deaths_text, proxies_text
 from scrawler.cli.streams import output_is_closed
 from scrawler.cli.tables import print_pairs
 from scrawler.cli.watching import Watched
-from scrawler.copying import Copying
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ArchiveError, NoPageError, RecordsLostError, ScrawlerError, SettingsError, StoreError
 from scrawler.feature import Option, feature_options
@@ -49,7 +48,6 @@ from scrawler.settings import HOST_ONLY, Settings, crawl_title, in_groups
 from scrawler.store.losses import LostSum
 from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.signals import heeds_hangups
-from scrawler.telling.telling import Telling
 from scrawler.threads import share_heap
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted, human_bytes
@@ -295,14 +293,14 @@ def _crawled(
         return summary
     for caution in cautions(settings):  # above, the crawl says them by itself
         LOG.warning("scrawler: %s", caution)
-    copying, telling = Copying(settings, LOG.warning), Telling(settings, LOG.warning)
+    companions = Companions(settings, LOG.warning)
 
     def shown(progress: Progress) -> None:
-        show(copying.progress(progress))
+        show(companions.shown(progress))
 
     @contextmanager
     def beside() -> Iterator[None]:
-        with watched.beside(settings, stop), copying.beside(stop), telling.beside(stop):
+        with watched.beside(settings, stop), companions.at_work(stop):
             yield
 
     if settings.machines == 1:
@@ -310,13 +308,13 @@ def _crawled(
         first.do(settings, stop, LOG.warning)
         with beside():
             summary = run_crawl(settings, shown, stop, say=LOG.warning, own_process=True)
-        return copying.finished(summary, asked)
+        return companions.finished(summary, asked)
     from scrawler.supervisor.supervisor import Supervisor  # one machine needs none
 
     supervisor = Supervisor(settings, shown, LOG.warning, stop, own_process=True, beside=beside)
     asked = _stop_on_signals(stop, supervisor.kill)
     first.do(settings, stop, LOG.warning)
-    return copying.finished(supervisor.run(), asked)
+    return companions.finished(supervisor.run(), asked)
 
 
 def _in_a_line(summary: RunSummary) -> str:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from scrawler.api.bare import BareCrawl
+from scrawler.api.standing import standing
 from scrawler.cli.database import opened
 from scrawler.cli.left_out import left_out_text
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import left_text
 from scrawler.cli.proxies import deaths_text, proxies_text
-from scrawler.cli.tables import print_pairs, printable, with_dates
-from scrawler.copying_note import CopiesNote
-from scrawler.dates import iso_date
+from scrawler.cli.tables import print_pairs, with_dates
 from scrawler.insight.sections import label, shown
 from scrawler.model.exchange import Exchanged, Guests
 from scrawler.model.records import LossState
@@ -27,17 +26,14 @@ from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings, crawl_title, live_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl
-from scrawler.store.engine import Database
 from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.left_out import left_out
 from scrawler.store.losses import Losses, LostTotals
 from scrawler.store.overview import LIVING, MachineView, Summary
-from scrawler.store.pushes import listeners, tallies, waiting
 from scrawler.store.reports import Reports
 from scrawler.store.seeds import Seeds
-from scrawler.store.webhooks import Waiting, Webhooks
-from scrawler.units import counted, human_bytes
+from scrawler.units import human_bytes
 
 _ERRORS = ("http_errors", "failures", "denied")
 # Counts of seeds that are told where they are not 0; all others stand in `scrawler seeds --json`.
@@ -68,13 +64,10 @@ def status(settings: Settings, as_json: bool) -> None:
         urls, visits = exchanged(database), guests(database)
         traps = left_out(database)
         deaths, pushed_back = Seeds(database).deaths(), Seeds(database).pushed_back()
-        proxies, hooks = Seeds(database).dead_at_proxies(), Webhooks(database).all()
+        proxies, told = Seeds(database).dead_at_proxies(), standing(one)
         if as_json:
             values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
-            values |= {"exchange": urls._asdict(), "guests": visits._asdict(), "copies": _copies_values(one.copies())}
-            values["webhooks"] = [_hook_values(one) for one in hooks]
-            values["listeners"] = [asdict(one) for one in listeners(database)]
-            values["pushed"] = {one.source: one._asdict() for one in tallies(database)} | {"waiting": waiting(database)}
+            values |= {"exchange": urls._asdict(), "guests": visits._asdict(), **told.values}
             values["left_out_as_traps"] = traps._asdict()
             values["dead_as"] = deaths
             values["pushed_back_by"] = pushed_back
@@ -87,24 +80,9 @@ def status(settings: Settings, as_json: bool) -> None:
                 | deaths_text(deaths)
                 | proxies_text(*proxies)
                 | _lost_text(lost)
+                | dict(told.lines)
             )
-            archive |= _copies_text(one.copies()) | _hooks_text(hooks)
-            archive = listening_text(database) | archive
             _print(crawl, database.where, orders, summary, counts | _told_of(urls) | visits.told(), archive, left)
-
-
-def listening_text(database: Database) -> dict[str, str]:
-    """Return whether a listener lives, and what came in by it; nothing where there never was one."""
-    lines = {}
-    for one in listeners(database):
-        alive, gone = "alive", "stopped" if one.stopped else "gone: it did not stop in order"
-        lines[f"listener {one.address}"] = f"{alive if one.alive else gone}, process {one.pid} on {one.host}"
-    for tally in tallies(database) if lines else ():
-        came = f"{tally.accepted:,} accepted, {tally.listed:,} listed, {tally.refused:,} refused"
-        lines[f"sent by {tally.source}"] = came
-    if lines and (number := waiting(database)):
-        lines["sent and waiting"] = counted(number, "URL")
-    return lines
 
 
 def _told_of(urls: Exchanged) -> dict[str, int]:
@@ -162,54 +140,6 @@ def _lost_text(lost: LostTotals) -> dict[str, str]:
     lines = {LossState.GONE.value: f"{lost_text(lost.open)}; {WHAT_TO_DO}"} if lost.open.files else {}
     accepted = {LossState.ACCEPTED.value: lost_text(lost.accepted)} if lost.accepted.files else {}
     return lines | accepted
-
-
-def _hook_values(one: Waiting) -> dict[str, Any]:
-    hook = one.hook
-    return {
-        "url": hook.url,
-        "delivered": hook.delivered,
-        "messages": hook.messages,
-        "delivered_at": iso_date(hook.delivered_at) if hook.delivered_at else None,
-        "waiting": one.waiting,
-        "tries": hook.tries,
-        "next_at": iso_date(hook.next_at) if hook.next_at else None,
-        "error": hook.error,
-        "error_at": iso_date(hook.error_at) if hook.error_at else None,
-    }
-
-
-def _hooks_text(hooks: Sequence[Waiting]) -> dict[str, str]:
-    return {f"webhook {printable(one.hook.url)}": _hook_text(one) for one in hooks}
-
-
-def _hook_text(one: Waiting) -> str:
-    hook = one.hook
-    text = f"{counted(hook.delivered, 'change')} delivered, {one.waiting:,} waiting"
-    if not hook.error:
-        return text
-    return f"{text}; {counted(hook.tries, 'try', 'tries')} failed, the last at {iso_date(hook.error_at)}: {hook.error}"
-
-
-def _copies_values(note: CopiesNote | None) -> dict[str, Any] | None:
-    if note is None:
-        return None
-    copies = note.copies
-    failed_at = iso_date(copies.failed_at) if copies.failed_at else None
-    return {"to": note.to, "at": iso_date(note.at)} | asdict(copies) | {"failed_at": failed_at}
-
-
-def _copies_text(note: CopiesNote | None) -> dict[str, str]:
-    if note is None:
-        return {}
-    copies = note.copies
-    text = f"{counted(copies.files, 'WARC file')}, {human_bytes(copies.bytes)}, by the last command, to {note.to}"
-    if copies.waiting:
-        text += f"; {counted(copies.waiting, 'WARC file')} of {human_bytes(copies.waiting_bytes)} not copied yet"
-    if copies.last_error:
-        state = "" if copies.problem else ", it has gone on since"
-        text += f"; last error, {iso_date(copies.failed_at)}{state}: {copies.last_error}"
-    return {"copied": text}
 
 
 def _print(

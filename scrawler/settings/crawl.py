@@ -48,7 +48,6 @@ from scrawler.settings.kinds import (
     TokenText,
     UrlPatternTexts,
     UserName,
-    Webhooks,
 )
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/(?:\*|[A-Za-z0-9!#$&^_.+-]+)|\*/\*")
@@ -292,16 +291,6 @@ class CrawlSettings(BaseModel):
         description="Keep so many of the newest visits of a URL one by one, and those that found a change; of others"
         " only the numbers.",
     )
-    feed: FileName = Field(
-        None, description="Atom feed of what visits find changed: a file that is kept up to date while machines work."
-    )
-    feed_entries: int = Field(200, ge=1, le=10_000, description="Entries of the feed: the newest changes.")
-    webhook: Webhooks = Field((), description="URLs to which changes are sent, as signed messages of JSON.")
-    webhook_secret: SharedSecret = Field(None, description="Secret with which messages to webhooks are signed.")
-    webhook_secret_file: FileName = Field(
-        None, description="File with the secret with which messages to webhooks are signed, 16 bytes at least."
-    )
-    webhook_private: bool = Field(False, description="Let webhooks go to private addresses, loopback among them.")
     traps: Annotated[bool, ByHost()] = Field(
         True, description="Watch what each pattern of URLs yields; cap those that bring nothing new."
     )

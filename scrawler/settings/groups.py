@@ -52,7 +52,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
         *("revisit", "revisit_interval", "revisit_min", "revisit_max", "revisit_pause"),
         *("revisit_budget", "revisit_site_budget", "revisit_weight", "rank", "revisit_change", "revisit_near"),
     ),
-    "changes": ("feed", "feed_entries", "webhook", "webhook_secret", "webhook_secret_file", "webhook_private"),
     "traps": ("traps", "trap_pages", "trap_yield", "near_duplicates"),
     "files": (
         "input_dir",

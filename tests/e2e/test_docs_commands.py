@@ -62,7 +62,7 @@ NOT_RUN = {
     "../first/found.csv": "another folder",
     "--dedup-from": "tests/integration/crawl/test_dedup.py",
     "127.": "a synthetic web's own addresses; tests/integration/crawl/test_crawl_why.py",
-    "--webhook": "tests/integration/telling",
+    "--webhook": "tests/integration/push",
     "no-translations": "tests/integration/crawl/test_crawl_plugins.py installs that filter",
     "SCrawler-demo": "what make demo says",
     "/var/www": "a folder of a server",

@@ -14,14 +14,14 @@ from scrawler.assembly.agents import read_secret
 from scrawler.assembly.exchange import shared_secret
 from scrawler.assembly.visit_shares import read_rank_file
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.features.push.telling.feed_file import check_feed_file
+from scrawler.features.push.telling.telling import webhook_secret
 from scrawler.features.serving.signing import read_keys
 from scrawler.features.serving.tables import read_tables
 from scrawler.features.topic.feature import make_focus
 from scrawler.fetch.given import GivenFiles
 from scrawler.regular import open_regular, read_regular
 from scrawler.settings import Settings, load_settings
-from scrawler.telling.feed_file import check_feed_file
-from scrawler.telling.telling import webhook_secret
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "webhook_secret_file": lambda file: webhook_secret(Settings(webhook_secret_file=file)),

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from scrawler.errors import SettingsError
-from scrawler.telling.telling import Telling
+from scrawler.features.push.telling.telling import Telling
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
-from tests.integration.telling.conftest import Receiver
+from tests.integration.push.conftest import Receiver
 from tests.limits import HANGS
 from tests.torture.crawl import wait_for
 

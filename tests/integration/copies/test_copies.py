@@ -19,18 +19,18 @@ from click.testing import CliRunner, Result
 from fsspec.implementations.local import LocalFileOpener
 
 import scrawler
-from scrawler import copying
 from scrawler.archive import locks
 from scrawler.archive import remote as of_remote
 from scrawler.archive.remote import DIGESTS, Remote, RemoteError, StoppedError
-from scrawler.cli.archive_copy import archive_copy
 from scrawler.cli.cat import cat
 from scrawler.cli.status import status
 from scrawler.cli.verify import verify
-from scrawler.copying import Copier, Copying
-from scrawler.copying_note import note_file, read_note
 from scrawler.core.progress import Progress
 from scrawler.errors import ArchiveError, RecordsLostError, SettingsError
+from scrawler.features.copies import copying
+from scrawler.features.copies.cli import archive_copy
+from scrawler.features.copies.copying import Copier, Copying
+from scrawler.features.copies.note import note_file, read_note
 from scrawler.features.metrics.inside import copies_families
 from scrawler.features.texts.cli_corpus import corpus
 from scrawler.model.copies import Copies
@@ -262,7 +262,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from scrawler.archive import remote
-from scrawler.copying import Copier
+from scrawler.features.copies.copying import Copier
 from scrawler.core.progress import Copies
 remote._READ = 1_000 if sys.argv[2].startswith("file") else remote._READ
 copier = Copier(Path(sys.argv[1]), sys.argv[3], remote.Remote(sys.argv[2]), Copies())
@@ -342,7 +342,7 @@ def test_a_place_that_is_away_is_tried_again(
     crawl = Crawl(tmp_path, sqlite_url)
     work = Copying(crawl.settings(archive_to=to.as_uri(), pages_dir=folder), say)
     monkeypatch.setattr(Remote, "check", lambda self: None)  # it goes away after that
-    with work.beside(threading.Event()):
+    with work.at_work(threading.Event()):
         assert away.wait(HANGS)
         to.unlink()
         assert back.wait(HANGS)
@@ -355,7 +355,7 @@ def test_a_place_that_is_away_is_tried_again(
     assert (note.copies.files, note.copies.waiting, note.copies.problem) == (2, 0, "")
     assert to.as_uri() in note.copies.last_error
     assert note.copies.failed_at
-    told = {family.name: family.samples[0].value for family in copies_families(work.progress(PROGRESS))}
+    told = {family.name: family.samples[0].value for family in copies_families(work.shown(PROGRESS))}
     assert told == {
         "scrawler_copied_files": 2,
         "scrawler_copied_bytes": sum((folder / name).stat().st_size for name in (FIRST, SECOND)),

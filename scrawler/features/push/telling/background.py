@@ -10,16 +10,17 @@ from contextlib import closing, suppress
 from uuid import uuid4
 
 from scrawler.errors import StoreError
+from scrawler.features.push.settings import PushSettings
+from scrawler.features.push.telling.feed_file import FeedFile
+from scrawler.features.push.telling.hooks import TRY_SECONDS, HookSender
+from scrawler.features.push.telling.sender import HttpSender
+from scrawler.features.push.webhooks import SettledChanges, Webhooks
 from scrawler.model.terms import Millis
 from scrawler.settings import Settings
 from scrawler.store.changes import Changes
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, Waiting, open_database
 from scrawler.store.processes import identify
-from scrawler.store.webhooks import SettledChanges, Webhooks
-from scrawler.telling.feed_file import FeedFile
-from scrawler.telling.hooks import TRY_SECONDS, HookSender
-from scrawler.telling.sender import HttpSender
 
 _LOOK_EVERY = 2.0  # seconds between two looks for changes ...
 _OF_A_LOOK = 20  # ... or so many times as long as a look takes without what is sent, if that is longer
@@ -41,6 +42,7 @@ class Background(threading.Thread):
     def __init__(self, settings: Settings, key: bytes, say: Callable[[str], None]) -> None:
         super().__init__(name="telling", daemon=True)
         self._settings = settings
+        self._own = PushSettings.of(settings)
         self._key = key
         self._say = say
         self._finishing = threading.Event()
@@ -85,8 +87,8 @@ class Background(threading.Thread):
         crawl = Crawls(database).open(self._settings.name, self._settings.scope)
         changes = Changes(database)
         feed = None
-        if self._settings.feed is not None:
-            feed = FeedFile(self._settings.feed, crawl, changes, self._settings.feed_entries)
+        if self._own.feed is not None:
+            feed = FeedFile(self._own.feed, crawl, changes, self._own.feed_entries)
         hooks = self._hooks(database, changes, crawl.name, crawl.created_at)
         for hook in hooks:
             hook.add()
@@ -103,7 +105,7 @@ class Background(threading.Thread):
     def _hooks(self, database: Database, changes: Changes, crawl: str, created_at: Millis) -> list[HookSender]:
         settings = self._settings
         sender = HttpSender(
-            settings.webhook_private or settings.allow_private,
+            self._own.webhook_private or settings.allow_private,
             settings.allow_addresses,
             settings.user_agent,
             dict(one.split("=", 1) for one in settings.resolve),
@@ -117,13 +119,13 @@ class Background(threading.Thread):
                 one.get_secret_value(), self._key, crawl, f"{created_at:x}", *parts, SettledChanges(database), sender,
                 holder,
             )
-            for one in settings.webhook
+            for one in self._own.webhook
         ]  # fmt: skip
 
     def _write(self, feed: FeedFile | None) -> None:
         if feed is None:
             return
-        name = f"feed {self._settings.feed}"
+        name = f"feed {self._own.feed}"
         try:
             feed.look()
         except OSError as error:

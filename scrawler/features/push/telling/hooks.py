@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from scrawler.features.push.telling.message import MOST_CHANGES, fitting, message_body, signed_headers
+from scrawler.features.push.telling.sender import Sender, Sent
+from scrawler.features.push.webhooks import Hook, SettledChanges, Webhooks
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.changes import Changes
-from scrawler.store.webhooks import Hook, SettledChanges, Webhooks
-from scrawler.telling.message import MOST_CHANGES, fitting, message_body, signed_headers
-from scrawler.telling.sender import Sender, Sent
 from scrawler.tuples.classes import dataclass
 
 TRY_SECONDS = 30.0  # of one try; less than a sender's lease

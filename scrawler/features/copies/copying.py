@@ -19,11 +19,11 @@ from pathlib import Path
 from scrawler.archive import locks
 from scrawler.archive.remote import DIGESTS, Remote, RemoteError, StoppedError
 from scrawler.backoff import Backoff
-from scrawler.copying_note import note_file, write_note
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.core.records.copies import remote_at
 from scrawler.core.records.records import WARC, index_of
 from scrawler.errors import ArchiveError, SettingsError, StoreError, UnreadableError
+from scrawler.features.copies.note import note_file, write_note
 from scrawler.model.copies import Copies
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
@@ -271,7 +271,7 @@ class Copying:
         self.copies = Copies()
 
     @contextmanager
-    def beside(self, stop: threading.Event) -> Iterator[None]:
+    def at_work(self, stop: threading.Event) -> Iterator[None]:
         """Copy what is finished during a block; `stop` ends it early.
 
         Raises RemoteError where the place refuses, or is away now: nothing has begun then.
@@ -289,7 +289,7 @@ class Copying:
             stopping.set()
             thread.join(_LAST_WORD)
 
-    def progress(self, progress: Progress) -> Progress:
+    def shown(self, progress: Progress) -> Progress:
         """Return how a run goes, with its copies."""
         if self._remote is None:
             return progress

@@ -8,7 +8,7 @@ from scrawler.api.bare import BareCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine
-from scrawler.copying import copies_text, copy_rest, remote_of
+from scrawler.features.copies.copying import copies_text, copy_rest, remote_of
 from scrawler.model.copies import Copies
 from scrawler.settings import Settings
 from scrawler.units import counted, human_bytes

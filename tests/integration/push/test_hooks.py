@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select, update
 
+from scrawler.features.push.telling.hooks import HookSender
+from scrawler.features.push.telling.sender import HttpSender
+from scrawler.features.push.webhooks import Hook, SettledChanges, Webhooks
 from scrawler.store.changes import Changes
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 from scrawler.store.tables import machine, webhook
-from scrawler.store.webhooks import Hook, SettledChanges, Webhooks
-from scrawler.telling.hooks import HookSender
-from scrawler.telling.sender import HttpSender
 from tests.integration.fetch.servers import answer
-from tests.integration.telling.conftest import Receiver, found
+from tests.integration.push.conftest import Receiver, found
 
 if TYPE_CHECKING:
     from pathlib import Path

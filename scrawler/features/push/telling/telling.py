@@ -9,43 +9,46 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from scrawler.api.companions import Idle
 from scrawler.assembly.parts import with_authorities
 from scrawler.errors import SettingsError
+from scrawler.features.push.settings import PushSettings
 from scrawler.regular import read_regular
 from scrawler.settings import Settings
 from scrawler.settings.kinds import SHARED_SECRET_LENGTH
 from scrawler.threads import start
 
 
-class Telling:
+class Telling(Idle):
     """Tells of changes beside the machines of one run, where the settings name a feed or webhooks.
 
     `say` is told, in a line each, what goes wrong, and when it goes well again. Raises SettingsError.
     """
 
     def __init__(self, settings: Settings, say: Callable[[str], None]) -> None:
-        self._settings = with_authorities(settings)
+        self._whole = with_authorities(settings)
+        self._settings = PushSettings.of(self._whole)
         self._say = say
-        self._wanted = settings.feed is not None or bool(settings.webhook)
+        self._wanted = self._settings.feed is not None or bool(self._settings.webhook)
         self._key = b""
-        if settings.webhook:
-            from scrawler.telling.message import signing_key
+        if self._settings.webhook:
+            from scrawler.features.push.telling.message import signing_key
 
-            self._key = signing_key(webhook_secret(settings))
-        if settings.feed is not None:
-            from scrawler.telling.feed_file import check_feed_file
+            self._key = signing_key(webhook_secret(self._settings))
+        if self._settings.feed is not None:
+            from scrawler.features.push.telling.feed_file import check_feed_file
 
-            check_feed_file(settings.feed)
+            check_feed_file(self._settings.feed)
 
     @contextmanager
-    def beside(self, stop: threading.Event) -> Iterator[None]:
+    def at_work(self, stop: threading.Event) -> Iterator[None]:
         """Tell of what is found during a block, and of the rest after it; `stop` lets that be short."""
         if not self._wanted:
             yield
             return
-        from scrawler.telling.background import Background
+        from scrawler.features.push.telling.background import Background
 
-        thread = Background(self._settings, self._key, self._say)
+        thread = Background(self._whole, self._key, self._say)
         start(thread)
         try:
             yield
@@ -53,7 +56,7 @@ class Telling:
             thread.finish(stop)
 
 
-def webhook_secret(settings: Settings) -> str:
+def webhook_secret(settings: PushSettings) -> str:
     """Return what messages are signed with. Raises SettingsError where there is none."""
     if settings.webhook_secret is not None:
         return settings.webhook_secret.get_secret_value()

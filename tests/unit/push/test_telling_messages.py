@@ -9,12 +9,12 @@ import xml.etree.ElementTree as Xml
 import pytest
 
 from scrawler.errors import SettingsError
+from scrawler.features.push.telling.hooks import pause_ms, shown_url
+from scrawler.features.push.telling.message import fitting, message_body, signed_headers, signing_key
+from scrawler.insight.atom import feed_lines
 from scrawler.model.scope import Scope
 from scrawler.store.changes import ChangeView
 from scrawler.store.crawls import Crawl
-from scrawler.telling.atom import feed_lines
-from scrawler.telling.hooks import pause_ms, shown_url
-from scrawler.telling.message import fitting, message_body, signed_headers, signing_key
 
 CRAWL = Crawl(1, "news & <more>", Scope.HOST, 1_700_000_000_000)
 ATOM = "{http://www.w3.org/2005/Atom}"
