@@ -28,7 +28,7 @@ class TellStanding(Protocol):
 def standing(crawl: BareCrawl) -> Standing:
     """Return what all features tell of a crawl."""
     values: dict[str, Any] = {}
-    lines: Mapping[str, str] = {}
+    lines: dict[str, str] = {}
     for tell in hooked("status"):
         told: Standing = tell(crawl)
         values.update(told.values)
