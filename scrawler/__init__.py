@@ -23,7 +23,6 @@ from scrawler.compiled import require_compiled_texts
 if TYPE_CHECKING:
     from scrawler.api.crawl import Crawl as Crawl
     from scrawler.api.page import Page as Page
-    from scrawler.api.processing import PageProcessor as PageProcessor
     from scrawler.api.rows import Seed as Seed
     from scrawler.api.stream import crawl as crawl
     from scrawler.core.progress import RunSummary as RunSummary
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from scrawler.model.events import Event as Event
     from scrawler.settings import Settings as Settings
     from scrawler.settings import load_settings as load_settings
-    from scrawler.store.processors import Processed as Processed
 
 __version__ = "0.2.0"
 
@@ -55,8 +53,6 @@ _HOMES = {
     "Crawl": "scrawler.api.crawl",
     "Event": "scrawler.model.events",
     "Page": "scrawler.api.page",
-    "PageProcessor": "scrawler.api.processing",
-    "Processed": "scrawler.store.processors",
     "RunSummary": "scrawler.core.progress",
     "Seed": "scrawler.api.rows",
     "Settings": "scrawler.settings",
@@ -71,11 +67,18 @@ def __getattr__(name: str) -> Any:
     """Load what is asked for, once."""
     if name == "events":
         return import_module("scrawler.model.events")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module(_HOMES[name]), name) if name in _HOMES else _of_features(name)
     globals()[name] = value
     return value
+
+
+def _of_features(name: str) -> Any:
+    """Return what a feature brings by this name, as a class that users name in their code. Raises AttributeError."""
+    if not name.startswith("_"):
+        reference = import_module("scrawler.feature").feature_names().get(name)
+        if reference is not None:
+            return import_module("scrawler.references").load_object(reference)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

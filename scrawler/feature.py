@@ -71,6 +71,7 @@ class Feature(NamedTuple):
         parts: what can be chosen, by the setting that chooses it, and by name; see `PartKind.own`.
         commands: commands of the command line, by name; "seeds choose" is one below `seeds`.
         options: options of `run` and `crawl`, by their names with underscores, without hyphens before.
+        names: what `import scrawler` has of it, by name.
         library: methods of `Crawl`, by name: functions whose first argument is the crawl.
         hooks: what it offers at a place of the crawler that asks for more, by the name of that place (`hooked`).
         needs: names of the features without which it does not work.
@@ -84,6 +85,7 @@ class Feature(NamedTuple):
     parts: Mapping[str, Mapping[str, str]] = {}
     commands: Mapping[str, Command] = {}
     options: Mapping[str, Option] = {}
+    names: Mapping[str, str] = {}
     library: Mapping[str, str] = {}
     hooks: Mapping[str, str] = {}
     needs: tuple[str, ...] = ()
@@ -110,6 +112,11 @@ def library_method(name: str) -> Callable[..., Any] | None:
             method: Callable[..., Any] = load_object(feature.library[name])
             return method
     return None
+
+
+def feature_names() -> dict[str, str]:
+    """Return the references of what `import scrawler` has of features, by name."""
+    return {name: reference for feature in features() for name, reference in feature.names.items()}
 
 
 def library_names() -> list[str]:
@@ -144,17 +151,25 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
 
     * beside: what makes a companion of a run (`scrawler.api.companions.MakeCompanion`)
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
+    * each_page: a function that begins work on each page of a run (`scrawler.api.observing.BeginEachPage`)
     * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
     * validate: a function that refuses settings before a run (SettingsError)
+    * output: a function that may take what `crawl -o` is to write (`scrawler.cli.run.TakeOutput`)
     * report: a function that adds sections to a report (`scrawler.insight.reporting.Reporter`)
     * why: a function that adds facts on a URL that was fetched (`scrawler.insight.answer.Teller`)
     * status: a function that tells how a crawl stands (`scrawler.api.standing.TellStanding`)
+    * told: a function that yields lines about a run that is over, of its crawl and its options
     * time_left: a function that tells how long a crawl takes yet (`scrawler.api.left.Forecast`)
     """
     for feature in features():
         reference = feature.hooks.get(place)
         if reference is not None and (settings is None or feature.is_on(settings)):
             yield load_object(reference)
+
+
+def is_hooked(place: str, settings: Any) -> bool:
+    """Tell whether a feature that the settings turn on offers anything at a place; nothing is imported."""
+    return any(place in feature.hooks and feature.is_on(settings) for feature in features())
 
 
 def _rooms() -> list[str]:

@@ -91,6 +91,10 @@ class BareCrawl:
         """The crawl as the database has it: name, scope, and when it was made."""
         return Crawls(self.database).open(self.settings.name, self.settings.scope)
 
+    def say(self, line: str) -> None:
+        """Tell who opened the crawl a line."""
+        self._say(line)
+
     def close(self) -> None:
         """Close the database; pages that were handed out can still be read."""
         with self._turn:

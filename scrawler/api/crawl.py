@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from scrawler.api.log import also_logged
-from scrawler.api.observing import observed
+from scrawler.api.observing import BeginEachPage, EachPage, observed
 from scrawler.api.opened import Results
 from scrawler.api.page import Page
-from scrawler.api.processing import PageProcessor, Processing, items_place, processors_of
 from scrawler.api.rows import results_of
 from scrawler.api.running import Before, MachinesAtWork, at_work, before, cautions, private_advice
 from scrawler.api.steering import SteeredCrawl
 from scrawler.app import away_told
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.feature import hooked
 from scrawler.model.events import Event
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
-from scrawler.seeds.items_table import is_table
 from scrawler.settings import Settings, make_settings
-from scrawler.store.processors import Processed, Processors
 
 
 class Crawl(SteeredCrawl):
@@ -75,7 +73,7 @@ class Crawl(SteeredCrawl):
         on_page: Callable[[Page], object] | None = None,
         on_event: Callable[[Event], object] | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
-        processors: Iterable[PageProcessor] = (),
+        processors: Iterable[Callable[[Page], Any]] = (),
         items: str | os.PathLike[str] | None = None,
         anew: bool = False,
         result: Results = Result.FETCHED,
@@ -98,7 +96,7 @@ class Crawl(SteeredCrawl):
         `processors`, and those that the settings name, are called for each page that they have not had yet, those of
         earlier runs among them; the items that they return are appended to the file `items` (.jsonl, .csv,
         .parquet), or to a table of the database (`table:NAME`, which is `items_NAME` there). How far
-        they have come is in the database, by their names: see `processing.py`. They go on with the file that they had;
+        they have come is in the database, by their names. They go on with the file that they had;
         with `anew` they begin at the first page again, with an empty file.
 
         `stop` ends it cleanly from any thread. So does a Ctrl-C in this one: what is in hand is finished and saved, and
@@ -117,7 +115,7 @@ class Crawl(SteeredCrawl):
         wanted = results_of(result)
         first = before(retry, accept_losses, again=again, older_than=older_than, results=retry_result)
         settings = self._for_run(machines)
-        with self._alone(), self._processing(processors, items, wanted, anew) as processing:
+        with self._alone(), self._each_page(processors, items, wanted, anew) as processing:
             return self._observe(settings, first, wanted, on_page, on_event, on_progress, processing)
 
     def _observe(
@@ -128,14 +126,14 @@ class Crawl(SteeredCrawl):
         on_page: Callable[[Page], object] | None,
         on_event: Callable[[Event], object] | None,
         on_progress: Callable[[Progress], None],
-        processing: Processing | None,
+        processing: EachPage | None,
     ) -> RunSummary:
         """Let machines work, and tell of it what is to be told, until they are over."""
         pages = wanted if on_page else None
         asked = self._asked.is_set
         tell = also_logged(on_event)
         with self._at_work(settings, first, on_progress) as at_work:
-            for page in observed(self.database, self._answers, at_work.over, pages, tell, processing, asked):
+            for page in observed(self.database, self.answers, at_work.over, pages, tell, processing, asked):
                 if on_page is not None:
                     on_page(page)
             if processing is not None and not asked():
@@ -149,71 +147,21 @@ class Crawl(SteeredCrawl):
         if private := private_advice(summary):
             self._say(f'{private}: Crawl(allow_private=True), and run(retry="{EndReason.PRIVATE_ADDRESS.value}")')
 
-    def process(
+    def _each_page(
         self,
-        *processors: PageProcessor,
-        items: str | os.PathLike[str] | None = None,
-        result: Results = Result.FETCHED,
-        again: bool = False,
-    ) -> Processed:
-        """Process the pages that are there and were not processed yet, without crawling; return how far it has come.
-
-        Parameters are those of `run`. `stop` ends it after the pages in hand, and the next call goes on from there.
-        Raises as `run` does.
-        """
-        try:
-            wanted = results_of(result)
-            with (
-                away_told(self.settings, self._asked),
-                self._processing(processors, items, wanted, again) as processing,
-            ):
-                if processing is None:
-                    raise SettingsError("no page processors were given, and the settings name none")
-                while not self._asked.is_set() and processing.step():
-                    pass
-                if not self._asked.is_set():
-                    processing.tell_if_nothing_was_new()
-                return processing.done
-        finally:
-            self._forget_stop()
-
-    def processed(self) -> Sequence[Processed]:
-        """Return how far all page processors of this crawl have come: pages, items and errors, by name."""
-        return Processors(self.database).all()
-
-    @contextmanager
-    def _processing(
-        self,
-        given: Iterable[PageProcessor],
+        processors: Iterable[Callable[[Page], Any]],
         items: str | os.PathLike[str] | None,
         wanted: Collection[Result],
-        anew: bool = False,
-    ) -> Iterator[Processing | None]:
-        processors = processors_of(self.settings, given)
-        if not processors:
-            if items is not None:
-                raise SettingsError(f"{os.fspath(items)}: items are made by page processors, and there are none")
-            if anew:
-                raise SettingsError("no page processors are there to begin again")
-            yield None
-            return
-        place = None if items is None else items_place(items)
-        if items is not None and not is_table(os.fspath(items)):
-            self.keep_clear(Path(items))
-        _ = self.stored
-        with closing(
-            Processing(
-                self.database,
-                self._answers,
-                processors,
-                place,
-                wanted,
-                self._say,
-                anew=anew,
-                fsync=self.settings.fsync,
-            )
-        ) as processing:
-            yield processing
+        anew: bool,
+    ) -> AbstractContextManager[EachPage | None]:
+        """Return what is to be done with each page, by a feature; nothing where none has anything to do with it."""
+        asked = anew or items is not None or processors != ()
+        begin: BeginEachPage | None = next(hooked("each_page", None if asked else self.settings), None)
+        if begin is not None:
+            return begin(self, processors, items, wanted, anew)
+        if asked:
+            raise SettingsError("pages are processed by the feature items, which is not there")
+        return nullcontext()
 
     def stream(
         self,
@@ -235,7 +183,7 @@ class Crawl(SteeredCrawl):
         self, machines: int | None, wanted: Collection[Result], on_event: Callable[[Event], object] | None
     ) -> Generator[Page, None, None]:
         with self._alone(), self._at_work(self._for_run(machines), Before()) as at_work:
-            yield from observed(self.database, self._answers, at_work.over, wanted, also_logged(on_event))
+            yield from observed(self.database, self.answers, at_work.over, wanted, also_logged(on_event))
             at_work.summary()
 
     def stop(self) -> None:
@@ -285,6 +233,14 @@ class Crawl(SteeredCrawl):
             with self._turn:
                 self._runs = False
                 self._machines = None
+            self._forget_stop()
+
+    @contextmanager
+    def stoppable(self) -> Iterator[threading.Event]:
+        """Give what `stop` sets, for work that is no run; after the block the stop is forgotten."""
+        try:
+            yield self._asked
+        finally:
             self._forget_stop()
 
     def _forget_stop(self) -> None:

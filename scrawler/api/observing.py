@@ -7,12 +7,13 @@ those of other hosts among them, and nobody waits for who observes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from scrawler.api.answers import Answers
 from scrawler.api.log import Watching
 from scrawler.api.page import Page
-from scrawler.api.processing import Processing
 from scrawler.model.events import Event
 from scrawler.model.results import Result
 from scrawler.store.committed import PageFollower, newest_place
@@ -21,13 +22,35 @@ from scrawler.store.engine import Database
 _LOOK_EVERY = 0.25  # seconds between two looks for pages that were committed
 
 
+class EachPage(Protocol):
+    """Work that is done once with each page that is committed, in the caller's thread."""
+
+    def step(self) -> bool:
+        """Do it with some pages; return whether there were any. Raises StoreError."""
+        ...
+
+    def tell_if_nothing_was_new(self) -> None:
+        """Say so where all pages were worked on before this began."""
+        ...
+
+
+class BeginEachPage(Protocol):
+    """Begins that work for a run, as a feature offers it at the place "each_page"."""
+
+    def __call__(
+        self, crawl: Any, workers: Iterable[Any], to: Any, wanted: Collection[Result], anew: bool, /
+    ) -> AbstractContextManager[EachPage | None]:
+        """`workers` are what a caller gave, and `to` where results go. Raises SettingsError."""
+        ...
+
+
 def observed(
     database: Database,
     answers: Callable[[], Answers],
     over: threading.Event,
     wanted: Collection[Result] | None,
     on_event: Callable[[Event], object] | None,
-    processing: Processing | None = None,
+    processing: EachPage | None = None,
     asked: Callable[[], bool] = lambda: False,
 ) -> Iterator[Page]:
     """Yield the pages with `wanted` results (none: any; None: no pages) that are committed from now on, until `over`.

@@ -34,7 +34,7 @@ class OpenedCrawl(SeededCrawl):
         Raises InputError where there is no such seed.
         """
         seed_id = None if seed is None else self.seed(seed).seed.id
-        answers = self._answers()
+        answers = self.answers()
         return (Page(one, answers) for one in listed_pages(self.database, seed_id, results_of(result)))
 
     def page(self, url: str) -> Page:
@@ -48,7 +48,7 @@ class OpenedCrawl(SeededCrawl):
         same = [one for one in pages_of(self.database, [row.url_hash]) if one.row == row]
         if not same:
             raise NotCrawledError(f"{row.url} was taken back this moment, to be fetched again")
-        return Page(same[0], self._answers())
+        return Page(same[0], self.answers())
 
     def content(self, url: str, archive: str | None = None) -> PageContent:
         """Return all that is archived of what was answered to a URL, raw and decoded; `archive` is as for `reader`.
@@ -96,7 +96,8 @@ class OpenedCrawl(SeededCrawl):
         with self.reader() as reader:
             return why(self.database, self.settings, self.stored.scope, url, reader.read)
 
-    def _answers(self) -> Answers:
+    def answers(self) -> Answers:
+        """Return what reads the answers of pages; for features, and others who know the archive."""
         return Answers(self.database, self._reading(), self.stored, self._keeps)
 
     def _reading(self) -> Settings:

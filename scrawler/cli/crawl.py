@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
 from scrawler.api.crawl import Crawl
-from scrawler.api.processing import check_place
 from scrawler.cli.database import opened
 from scrawler.cli.export import write_export
 from scrawler.cli.log import LogOptions, with_log
 from scrawler.cli.options import FILLED, FileName, InGroups, with_settings
 from scrawler.cli.progress import import_text
-from scrawler.cli.run import RUN_SETTINGS, RunOptions, run_and_tell, with_run_options
+from scrawler.cli.run import RUN_SETTINGS, RunOptions, TakeOutput, run_and_tell, with_run_options
 from scrawler.core.progress import RunSummary
 from scrawler.errors import InputError, SettingsError
+from scrawler.feature import hooked
 from scrawler.seeds.exporter import UrlKind
 from scrawler.seeds.files import STANDARD, Format, find_input, is_input, written_as
 from scrawler.seeds.importer import ImportCounts
@@ -76,16 +77,15 @@ def crawl(
     for file in files:
         if file != STANDARD:
             find_input(file, settings.input_dir)  # before a folder is made for it
-    of_items = output is not None and bool(settings.page_processors) and options.items is None
-    if output not in (None, STANDARD) and not of_items:
+    taken = None if output is None else _taken(settings, output, options.given)
+    if taken is not None:
+        options = replace(options, given=taken)
+    elif output is not None and output != STANDARD:
         _check_output(output, files, settings)
-    if of_items and output is not None:
-        check_place(output)
-        options = replace(options, items=Path(output))
     home = folder or Path(_folder_name(seeds[0], urls))
     settings = _placed(settings, home)
     with opened(settings, Crawl, create=True) as there:
-        if output is not None and output != STANDARD and not of_items:
+        if output is not None and output != STANDARD and taken is None:
             there.keep_clear(output)
         counts = _imported(there, files, urls)
     if not log.quiet:
@@ -93,14 +93,20 @@ def crawl(
     goes_on = _goes_on()
 
     def finish(summary: RunSummary) -> None:
-        if summary.outcome == "ended" or (output is not None and not of_items):
+        if summary.outcome == "ended" or (output is not None and taken is None):
             with opened(settings, Crawl) as done:
-                only = UrlKind.PAGE.value if output is not None and not of_items else None
-                write_export(done, None if of_items else output, only=only, quiet=log.quiet)
+                only = UrlKind.PAGE.value if output is not None and taken is None else None
+                write_export(done, None if taken is not None else output, only=only, quiet=log.quiet)
         if summary.outcome != "ended" and not log.quiet:
             click.echo(f"stopped before its end; {goes_on}", err=True)
 
     run_and_tell(settings, options, log, finish, keeps_output=output == STANDARD)
+
+
+def _taken(settings: Settings, output: str, given: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the options with which a feature writes the output; None where none does. Raises SettingsError."""
+    takers: Iterator[TakeOutput] = hooked("output", settings)
+    return next((taken for take in takers if (taken := take(settings, output, given)) is not None), None)
 
 
 def _sorted(seeds: Sequence[str]) -> tuple[list[str], list[str]]:

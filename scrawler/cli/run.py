@@ -8,12 +8,12 @@ import shlex
 import signal
 import threading
 from _thread import start_new_thread
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -40,7 +40,7 @@ from scrawler.cli.tables import print_pairs
 from scrawler.cli.watching import Watched
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ArchiveError, NoPageError, RecordsLostError, ScrawlerError, SettingsError, StoreError
-from scrawler.feature import Option, feature_options
+from scrawler.feature import Option, feature_options, hooked, is_hooked
 from scrawler.model.records import LossState
 from scrawler.model.results import WANTED_AGAIN
 from scrawler.references import load_object
@@ -53,7 +53,7 @@ from scrawler.tuples.classes import dataclass
 from scrawler.units import counted, human_bytes
 
 if TYPE_CHECKING:
-    from scrawler.api.crawl import Crawl
+    pass
 
 _SECOND_SIGNAL_CODE = 130
 _STOPPING = "stopping; what is in hand is finished and saved (once more: stop at once)"
@@ -70,8 +70,7 @@ class RunOptions:
     words: tuple[str, ...]  # of --retry
     results: tuple[str, ...]  # of --result
     first: Before
-    items: Path | None
-    anew: bool
+    given: Mapping[str, Any]  # options of features, by name
     makers: Sequence[MakeCompanion]  # of what works beside the run
     fails_without_page: bool = False
 
@@ -97,13 +96,6 @@ def with_run_options(command: Command) -> Command:
         + ". [may be repeated]",
     )
     @click.option(
-        "--items",
-        type=FileName(dir_okay=False, path_type=Path),
-        metavar="FILE|table:NAME",
-        help="Append what --page-processors make of pages to this file, .jsonl, .csv or .parquet, or to a table of the"
-        " database: table:NAME.",
-    )
-    @click.option(
         "--again",
         multiple=True,
         is_flag=False,
@@ -119,9 +111,6 @@ def with_run_options(command: Command) -> Command:
         metavar="TIME",
         help="With --again, leave out pages that were visited less than this ago, such as 7d.",
     )
-    @click.option(
-        "--anew", is_flag=True, help="Let --page-processors begin anew at the first page, with an emptied file."
-    )
     @click.option("--accept-losses", is_flag=True, help="First accept that what is gone now of the archive stays so.")
     @click.option(
         "--fail-if",
@@ -134,10 +123,8 @@ def with_run_options(command: Command) -> Command:
         *arguments: Any,
         reasons: tuple[str, ...],
         results: tuple[str, ...],
-        items: Path | None,
         again: tuple[str, ...],
         older_than: str,
-        anew: bool,
         accept_losses: bool,
         fail_if: str | None,
         **values: Any,
@@ -146,8 +133,8 @@ def with_run_options(command: Command) -> Command:
         first = before(words, accept_losses, "--retry", _again(again), older_than, named)
         no_page = fail_if == _NO_PAGE
         given = {name: value for name in feature_options() if (value := values.pop(name))}
-        makers = [_maker(name, value) for name, value in given.items()]
-        options = RunOptions(words, named, first, items, anew, makers, fails_without_page=no_page)
+        makers = [maker for name, value in given.items() for maker in _makers(name, value)]
+        options = RunOptions(words, named, first, given, makers, fails_without_page=no_page)
         command(*arguments, options=options, **values)
 
     with_options: Command = running
@@ -170,9 +157,11 @@ def _feature_option(name: str, option: Option) -> Callable[[Command], Command]:
     return click.option(flag, name, type=kind, metavar=option.metavar, help=option.help)
 
 
-def _maker(name: str, value: Any) -> MakeCompanion:
-    maker: MakeCompanion = load_object(feature_options()[name].companion)(value)
-    return maker
+def _makers(name: str, value: Any) -> Iterator[MakeCompanion]:
+    """Yield what makes the companion that an option wants, if it wants one. Raises SettingsError."""
+    reference = feature_options()[name].companion
+    if reference:
+        yield load_object(reference)(value)
 
 
 def _words(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -183,6 +172,14 @@ def _again(seeds: tuple[str, ...]) -> bool | tuple[str, ...]:
     if not seeds:
         return False
     return True if _ALL in seeds else seeds
+
+
+class TakeOutput(Protocol):
+    """Takes what `crawl -o` is to write, as a feature offers it at the place "output"."""
+
+    def __call__(self, settings: Settings, output: str, given: Mapping[str, Any], /) -> Mapping[str, Any] | None:
+        """Return the options of features with which it writes that; None where it does not. Raises SettingsError."""
+        ...
 
 
 class _Run(InGroups):
@@ -268,8 +265,9 @@ def _crawled(
     """Crawl with processors of pages, or with one machine in this process, or with several."""
     share_heap()
     stop = threading.Event()
-    first, items, anew = options.first, options.items, options.anew
-    if settings.page_processors or items is not None or anew:
+    first = options.first
+    keywords = {name: value for name, value in options.given.items() if not feature_options()[name].companion}
+    if keywords or is_hooked("each_page", settings):
         from scrawler.api.crawl import UnadvisedCrawl  # it loads what reads pages, too, which no other run needs
 
         with opened(settings, UnadvisedCrawl, create=True, say=LOG.warning) as crawl, watched.served(settings, stop):
@@ -280,16 +278,17 @@ def _crawled(
                     retry=options.words,
                     retry_result=options.results,
                     accept_losses=losses,
-                    items=items,
-                    anew=anew,
                     on_progress=show,
                     again=False if first.again is None else first.again or True,
                     older_than=first.older_than,
+                    **keywords,
                 )
             except GivenUpError as error:  # the summary is told first
                 summary = error.summary
             if not log.quiet:
-                _tell_processed(crawl)
+                for tell in hooked("told", settings):
+                    for line in tell(crawl):
+                        click.echo(line, err=True)
         return summary
     for caution in cautions(settings):  # above, the crawl says them by itself
         LOG.warning("scrawler: %s", caution)
@@ -320,14 +319,6 @@ def _crawled(
 def _in_a_line(summary: RunSummary) -> str:
     counts = f"{counted(summary.pages, 'page')}, {human_bytes(summary.bytes)}, {counted(summary.errors, 'error')}"
     return f"{crawl_title(summary.crawl)} {summary.outcome} after {summary.elapsed_s:,.1f} s: {counts}"
-
-
-def _tell_processed(crawl: Crawl) -> None:
-    name = ",".join(crawl.settings.page_processors)
-    for done in crawl.processed():
-        if done.name == name:
-            counts = f"{counted(done.items, 'item')}, {counted(done.errors, 'error')}"
-            click.echo(f"page processors {name}: {counted(done.pages, 'page')}, {counts}", err=True)
 
 
 def _stop_on_signals(

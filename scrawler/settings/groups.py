@@ -70,7 +70,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
         "extractor",
         "seen",
         "url_filters",
-        "page_processors",
         "archive",
         "distribution",
     ),

@@ -28,7 +28,7 @@ CONFIG_FILE = "scrawler.toml"
 _PREFIX = "SCRAWLER_"  # names of variables begin so, in upper or lower case
 # What a run takes as flags, and is no setting: it is for one run, or for the terminal.
 FLAGS_ALONE = (
-    *("accept_losses", "again", "anew", "config", "export", "items", "log_file", "log_format"),
+    *("accept_losses", "again", "config", "export", "log_file", "log_format"),
     *("older_than", "quiet", "retry", "verbose"),
     *feature_options(),
 )

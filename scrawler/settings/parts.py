@@ -84,15 +84,6 @@ class OwnSettings(CrawlSettings):
             watched=False,  # UrlFilters tells on which URL one has failed
         ),
     ] = Field((), description="Parts of other packages that say which links are not followed.")
-    page_processors: Annotated[
-        PartNames,
-        PartKind(
-            setting="page_processors",
-            group="scrawler.page_processors",
-            interface="scrawler.api.processing:PageProcessor",
-            watched=False,  # Processing tells on which page one has failed, and goes on
-        ),
-    ] = Field((), description="Parts of other packages that make items of pages, once each is committed.")
     archive: Annotated[
         str,
         PartKind(

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 import scrawler
-from scrawler.store.item_tables import ItemTable, ValueKind
+from scrawler.features.items.item_tables import ItemTable, ValueKind
 from tests.integration.api.conftest import make
 from tests.integration.api.quotes import QUOTES, items_of
 from tests.integration.api.site import Site

@@ -58,7 +58,7 @@ def test_pages_can_be_processed_later_and_again(crawled: Path, tmp_path: Path) -
     assert [row["quotes"] for row in rows] == ["2", "2", "2"]
 
 
-def _stored(folder: Path, name: str) -> scrawler.store.processors.Processed:
+def _stored(folder: Path, name: str) -> scrawler.features.items.processors.Processed:
     with make(folder) as crawl:
         return next(done for done in crawl.processed() if done.name.endswith(name))
 

@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from scrawler.seeds.items_table import _MOST_COLUMNS
+from scrawler.features.items.item_tables import ItemTable, ValueKind
+from scrawler.features.items.table import _MOST_COLUMNS
 from scrawler.store.engine import Database, open_database
-from scrawler.store.item_tables import ItemTable, ValueKind
 
 KEYS = ("_page", "_number")
 

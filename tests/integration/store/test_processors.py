@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from scrawler.errors import StoreError
+from scrawler.features.items.processors import Processed, Processors
 from scrawler.store.committed import Place
 from scrawler.store.engine import Database
-from scrawler.store.processors import Processed, Processors
 from tests.integration.store.crawling import acknowledgement_lost
 
 

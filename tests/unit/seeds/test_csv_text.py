@@ -10,8 +10,8 @@ import pytest
 
 from scrawler.cli.lines import for_terminal
 from scrawler.cli.tables import print_pairs
+from scrawler.features.items.files import ItemsFile
 from scrawler.seeds.files import Format
-from scrawler.seeds.items import ItemsFile
 from scrawler.seeds.json_text import json_line
 from scrawler.seeds.table_files import Column, Kind, text_writer
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.features.items.files import PAGE_KEY, ItemsFile
 from scrawler.seeds.files import mapped
-from scrawler.seeds.items import PAGE_KEY, ItemsFile
 from scrawler.seeds.json_text import json_line
 from scrawler.seeds.outputs import open_bytes
 from scrawler.seeds.table_files import arrow, storable

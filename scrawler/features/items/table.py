@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from scrawler.errors import ScrawlerError, SettingsError
-from scrawler.seeds.items import PAGE_KEY, Item, ItemError, keyed, made_by_users
+from scrawler.features.items.files import PAGE_KEY, Item, ItemError, keyed, made_by_users
+from scrawler.features.items.item_tables import ItemTable, ValueKind
 from scrawler.seeds.json_text import json_line
 from scrawler.store.engine import Database
-from scrawler.store.item_tables import ItemTable, ValueKind
 
 TABLE = "table:"
 NUMBER_KEY = "_number"  # of an item among those of its page, from 0

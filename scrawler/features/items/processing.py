@@ -20,15 +20,16 @@ from typing import Any, Protocol, cast
 from scrawler.api.answers import Answers
 from scrawler.api.page import Page
 from scrawler.errors import ScrawlerError, SettingsError, StoreBusyError, is_interrupt
+from scrawler.features.items.files import Item, ItemError, ItemsFile, ItemsOutput, format_of, is_being_written
+from scrawler.features.items.parquet import ParquetItems, beside
+from scrawler.features.items.processors import Processed, Processors
+from scrawler.features.items.settings import ItemSettings
+from scrawler.features.items.table import TableItems, is_table
 from scrawler.model.results import Result
 from scrawler.plugins import in_a_line, part_maker
-from scrawler.seeds.items import Item, ItemError, ItemsFile, ItemsOutput, format_of, is_being_written
-from scrawler.seeds.items_parquet import ParquetItems, beside
-from scrawler.seeds.items_table import TableItems, is_table
 from scrawler.settings import PART_KINDS, Settings
 from scrawler.store.committed import CommittedPage, PageFollower
 from scrawler.store.engine import Database
-from scrawler.store.processors import Processed, Processors
 from scrawler.units import counted
 
 _FIRST_BATCH, _BATCH = 5, 50  # pages that are processed between two commits, at first and at most ...
@@ -61,7 +62,7 @@ def processors_of(settings: Settings, given: Iterable[PageProcessor]) -> dict[st
     if callable(given) or not isinstance(given, Iterable):
         raise SettingsError("processors are a list of page processors, as processors=[quotes]")
     named = [(_name_of(one), one) for one in given]
-    for name in settings.page_processors:
+    for name in ItemSettings.of(settings).page_processors:
         named.append((name, cast(PageProcessor, part_maker(PART_KINDS["page_processors"], name)(settings))))
     found: dict[str, PageProcessor] = {}
     for name, one in named:
