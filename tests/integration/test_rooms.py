@@ -58,7 +58,8 @@ class Copied:
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Python with the copy."""
         command = [sys.executable, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, env=self._environment(), timeout=HANGS)
+        given = {"env": self._environment(), "cwd": self._folder}
+        return subprocess.run(command, capture_output=True, text=True, timeout=HANGS, **given)
 
     def _environment(self) -> dict[str, str]:
         return os.environ | {"PYTHONPATH": str(self._folder)}
