@@ -63,6 +63,11 @@ class Secret:
     """Marks a setting that may hold a secret: no message, list or row of the database shows its value."""
 
 
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Marks a setting that holds as the user gives it now, whatever the database has of the last run."""
+
+
 def _checked_proxy(value: SecretStr | None) -> SecretStr | None:
     if value is not None:
         read_proxy(value.get_secret_value())

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrawler.settings.kinds import MIB, checked_folder
+from scrawler.settings.kinds import MIB, Own, checked_folder
 from scrawler.settings.parts import PART_KINDS, SETTING_NAMES, SITES, Settings
 from scrawler.settings.secrets import is_secret
 
@@ -21,14 +21,14 @@ _OWN = frozenset(
     (
         *("db", "dedup_from", "archive_to", "input_dir", "output_dir", "pages_dir"),
         *("agents", "agent", "exchange_secret_file"),
-        *("feed", "webhook_secret_file", "webhook_private"),
         *("netrc", "cookie_file", "certificate", "certificate_key", "ca_file", "user"),
         *_DOORS,
         "archive_secrets",
-        *("chromium", "topic", "rank"),
+        *("chromium", "rank"),
         *("max_headers", "page_time", "seen_memory", "profile"),
         *PART_KINDS,
         *filter(is_secret, SETTING_NAMES),
+        *(key for key in SETTING_NAMES if Own() in Settings.model_fields[key].metadata),
     )
 )
 _HEADS = MIB  # bytes that the heads of a record may take beside its body

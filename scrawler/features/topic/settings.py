@@ -1,10 +1,10 @@
 """The settings of a topic."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from scrawler.settings.kinds import FeatureSettings, FileName
+from scrawler.settings.kinds import FeatureSettings, FileName, Own
 
 
 class TopicSettings(FeatureSettings):
@@ -13,7 +13,7 @@ class TopicSettings(FeatureSettings):
     order: Literal["breadth-first", "focused"] = Field(
         "breadth-first", description="Follow the links of a party in the order in which they are met, or by the topic."
     )
-    topic: FileName = Field(
+    topic: Annotated[FileName, Own()] = Field(
         None, description="File with a weighted term a line, such as '2 thread pool'; pages and links are scored by it."
     )
     relevance: float = Field(0.3, ge=0, le=1, description="Score from which on a page has to do with the topic.")
