@@ -109,6 +109,8 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the crawler's own commands, and then those of features."""
         for title, names in (("Commands", _COMMANDS), ("Commands of features", feature_commands())):
+            if not names:
+                continue
             with formatter.section(title):
                 formatter.write_dl([(name, self._in_short(ctx, name)) for name in names])
 
