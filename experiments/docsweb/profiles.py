@@ -11,7 +11,7 @@ from urllib.request import urlopen
 
 from experiments.docsweb.compare import Finding
 from scrawler.extract.lexbor import LexborExtractor
-from scrawler.extract.reference import Html5libExtractor
+from scrawler.features.classic.reference import Html5libExtractor
 
 PROFILES = ("default", "classic")
 

@@ -197,10 +197,3 @@ def compact_seen(budget: MemoryBudget) -> SeenFilter:
 def rbloom_seen(budget: MemoryBudget) -> SeenFilter:
     """Make Bloom filters by rbloom, which comes compiled."""
     return LayeredSeen(budget, Bloom)
-
-
-def pybloom_seen(budget: MemoryBudget) -> SeenFilter:
-    """Make the classic filter (pybloom-live)."""
-    from pybloom_live import BloomFilter  # costs 10 ms, for those who choose it
-
-    return LayeredSeen(budget, BloomFilter)

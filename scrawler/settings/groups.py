@@ -65,7 +65,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
     ),
     "saving": ("checkpoint_interval", "checkpoint_pages", "stop_timeout", "database_patience", "fsync"),
     "parts": (
-        "profile",
         "downloader",
         "extractor",
         "seen",

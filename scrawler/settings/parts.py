@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -24,15 +24,11 @@ from scrawler.settings.sites import SiteTableError, is_of_many, named_tables, re
 from scrawler.tuples.classes import NamedTuple
 
 _OF_HOST = {"of": "host"}  # the context of a value that stands in the table of a host
-_CLASSIC = {"downloader": "requests", "extractor": "html5lib", "seen": "pybloom"}
 
 
 class OwnSettings(CrawlSettings):
     """Every setting of the crawler's own, with its parts."""
 
-    profile: Literal["default", "classic"] = Field(
-        "default", description="Set of parts: the fast ones, or requests, html5lib and pybloom."
-    )
     downloader: Annotated[
         str,
         PartKind(
@@ -41,7 +37,6 @@ class OwnSettings(CrawlSettings):
             interface="scrawler.fetch.downloader:Downloader",
             own={
                 "curl": "scrawler.fetch.curl:CurlDownloader",
-                "requests": "scrawler.fetch.blocking:RequestsDownloader",
             },
             answers={"completed": "builtins:list", "cancel": "builtins:list"},
         ),
@@ -55,7 +50,6 @@ class OwnSettings(CrawlSettings):
             own={
                 "scanner": "scrawler.extract.scanner:fastest_extractor",
                 "lexbor": "scrawler.extract.lexbor:LexborExtractor",
-                "html5lib": "scrawler.extract.reference:Html5libExtractor",
             },
             answers={"links": "scrawler.extract.links:PageLinks"},
         ),
@@ -69,7 +63,6 @@ class OwnSettings(CrawlSettings):
             own={
                 "compact": "scrawler.core.seen:compact_seen",
                 "rbloom": "scrawler.core.seen:rbloom_seen",
-                "pybloom": "scrawler.core.seen:pybloom_seen",
                 "exact": "scrawler.core.seen:ExactSeen",
             },
             answers={"unseen": "builtins:list"},
@@ -115,13 +108,6 @@ class OwnSettings(CrawlSettings):
             "(hands)."
         ),
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _apply_profile(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("profile") == "classic":
-            return _CLASSIC | values
-        return values
 
     @model_validator(mode="before")
     @classmethod

@@ -25,7 +25,7 @@ _OWN = frozenset(
         *_DOORS,
         "archive_secrets",
         *("chromium", "rank"),
-        *("max_headers", "page_time", "seen_memory", "profile"),
+        *("max_headers", "page_time", "seen_memory"),
         *PART_KINDS,
         *filter(is_secret, SETTING_NAMES),
         *(key for key in SETTING_NAMES if Own() in Settings.model_fields[key].metadata),

@@ -22,9 +22,9 @@ from scrawler.extract.decode import decode_body
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy
-from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import COMPILED, ScannerExtractor
+from scrawler.features.classic.reference import Html5libExtractor
 
 PAGES, ROUNDS = 200, 5
 URL, HEADER = "http://127.1.0.1/library/index.html", "text/html"

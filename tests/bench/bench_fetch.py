@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
-from scrawler.fetch.blocking import RequestsDownloader
+from scrawler.features.classic.blocking import RequestsDownloader
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Downloader, FetchLimits, Request
 from scrawler.fetch.robots import RobotsRules

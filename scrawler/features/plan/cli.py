@@ -27,14 +27,15 @@ from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
 from scrawler.seeds.importer import judged_batches
 from scrawler.seeds.json_text import json_line
-from scrawler.settings import Settings
+from scrawler.settings import SETTING_NAMES, Settings
 from scrawler.store.sizes import Sizes
 from scrawler.units import counted, human_seconds, parse_seconds
 from scrawler.urls.steps import make_steps
 
+_profile = ("profile",) if "profile" in SETTING_NAMES else ()  # of the feature classic
 _SETTINGS = (
     *("machines", "threads", "seeds_per_thread", "distribution", "delay", "per_site", "delay_factor", "delay_cap"),
-    *("max_crawl_delay", "robots", "max_pages", "scope", "profile", "downloader", "extractor"),
+    *("max_crawl_delay", "robots", "max_pages", "scope", *_profile, "downloader", "extractor"),
     *("name", "input_dir", "max_url_length", "normalise", "product_token", "user_agent"),
 )
 _BOUNDS = {

@@ -21,8 +21,8 @@ from urllib.parse import urlencode
 import requests
 
 from scrawler.extract.decode import decode_body
+from scrawler.features.classic.blocking import RequestsDownloader
 from scrawler.fetch import wire
-from scrawler.fetch.blocking import RequestsDownloader
 from scrawler.fetch.downloader import FetchLimits, Request
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.fetch.resolver import Resolver

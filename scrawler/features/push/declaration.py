@@ -20,5 +20,5 @@ FEATURE = Feature(
         "beside": "scrawler.features.push.telling.telling:Telling",
         "status": "scrawler.features.push.status:standing",
     },
-    needs=("inbound",),
+    needs=("classic", "inbound"),
 )

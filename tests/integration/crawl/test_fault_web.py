@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from scrawler.features.classic.blocking import RequestsDownloader
 from scrawler.features.synthweb.faults.answers import ANSWER_FAULTS
 from scrawler.features.synthweb.faults.documents import DOCUMENT_FAULTS
 from scrawler.features.synthweb.faults.server import FaultWeb
 from scrawler.features.synthweb.faults.sites import SITE_FAULTS
 from scrawler.features.synthweb.process import WebProcess
-from scrawler.fetch.blocking import RequestsDownloader
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Downloader, Response
 from scrawler.model.results import PageFlag, Result

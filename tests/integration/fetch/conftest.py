@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from scrawler.fetch.blocking import RequestsDownloader
+from scrawler.features.classic.blocking import RequestsDownloader
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Downloader, FetchLimits, Request, Response
 from tests.integration.fetch.servers import Certificates, RawServer, Script

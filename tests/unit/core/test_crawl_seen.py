@@ -18,9 +18,9 @@ from scrawler.core.seen import (
     SeenFilter,
     SeenFullError,
     compact_seen,
-    pybloom_seen,
     rbloom_seen,
 )
+from scrawler.features.classic.seen import pybloom_seen
 from scrawler.model.lanes import CHUNK_ENTRIES, NORMAL, SITEMAP
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed

@@ -22,9 +22,9 @@ from experiments.docsweb.sites import SITES, Site
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy, PageLinks
-from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import COMPILED, scan_links
+from scrawler.features.classic.reference import Html5libExtractor
 from tests.vectors import html5lib_tests
 
 from .random_pages import damaged, page_of_pieces, page_of_tags

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scrawler.extract.charset import _prescan, declared_in_meta, to_utf8
 from scrawler.extract.decoders import _errors
 from scrawler.extract.lexbor import LexborExtractor
-from scrawler.extract.reference import Html5libExtractor
+from scrawler.features.classic.reference import Html5libExtractor
 from tests.unit.urls.test_urls_query import QUERIES
 
 EXTRACTORS = [LexborExtractor(), Html5libExtractor()]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor, LinkPolicy
-from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import COMPILED, fastest_extractor, scan_links
+from scrawler.features.classic.reference import Html5libExtractor
 from tests.turns import lets_others_run
 
 PAGE, HEADER = "http://example.org/docs/page.html", "text/html; charset=utf-8"
@@ -212,7 +212,7 @@ def test_a_fault_of_the_parser_is_not_the_end() -> None:
 
 @pytest.mark.parametrize("body", [b"\x01" * 100_000, b"<p>" + b"<" * 200_000 + b"<br>"], ids=["control", "brackets"])
 def test_what_takes_html5lib_too_long_is_scanned(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrawler.extract.reference._MAX_SECONDS", 0.1)
+    monkeypatch.setattr("scrawler.features.classic.reference._MAX_SECONDS", 0.1)
     found = REFERENCE.links(body + LINK, PAGE, HEADER)
     assert (found.hrefs, found.note) == (["end"], "deep-html")
 

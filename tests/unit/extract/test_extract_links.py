@@ -9,10 +9,10 @@ import pytest
 
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks
-from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.rules import DEFAULT_POLICY, refresh_target, refreshes_at_once, srcset_urls
 from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import fastest_extractor
+from scrawler.features.classic.reference import Html5libExtractor
 
 PAGE = "http://example.org/docs/page.html"
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from scrawler.extract import plain_simhash
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor
-from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.scanner import fastest_extractor
 from scrawler.extract.simhash import (
     COMPILED,
@@ -28,6 +27,7 @@ from scrawler.extract.simhash import (
     skeleton_of,
     words_in,
 )
+from scrawler.features.classic.reference import Html5libExtractor
 from scrawler.features.synthweb.pages import PageWriter
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.traps.pages import real_page, words

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from scrawler.extract.charset import declared_in_meta, to_utf8
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy
-from scrawler.extract.reference import Html5libExtractor
+from scrawler.features.classic.reference import Html5libExtractor
 from tests.vectors import html5lib_tests
 
 PAGE, HEADER = "http://example.org/docs/page.html", "text/html; charset=utf-8"

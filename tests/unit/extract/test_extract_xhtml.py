@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy
-from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.scanner import fastest_extractor
 from scrawler.extract.simhash import fingerprint_of, words_in
 from scrawler.extract.xhtml import XhtmlExtractor, is_xhtml, is_xml
+from scrawler.features.classic.reference import Html5libExtractor
 
 PAGE = "http://example.org/docs/page.xhtml"
 XHTML = "application/xhtml+xml"

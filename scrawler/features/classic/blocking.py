@@ -17,11 +17,11 @@ import requests
 import urllib3
 
 from scrawler.faults import fault_of
+from scrawler.features.classic.pinned import PIECE, Exchange, PinnedAdapter
 from scrawler.fetch import wire
 from scrawler.fetch.bodies import FREE, LOOK_EVERY, BodyRoom
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.old_tls import explained
-from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
 from scrawler.fetch.traffic import too_much
 from scrawler.fetch.unasked import KeptConnections
 from scrawler.model.results import Result
