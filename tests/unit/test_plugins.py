@@ -86,7 +86,10 @@ def _modules(*commands: str) -> str:
         ("scrawler.cli.run", ("requests", "html5lib", "tqdm")),
         (_modules("seeds", "pages", "machines", "set_live", "db"), _OF_PAGES),
         (_modules("status", "import_seeds", "export"), ("scrawler.app", "scrawler.extract", *_DIALECTS)),
-        (_modules("why", "report", "broken"), ("scrawler.app", "scrawler.supervisor.supervisor", *_DIALECTS)),
+        (
+            f"{_modules('why')}, scrawler.features.report.cli, scrawler.features.broken.cli",
+            ("scrawler.app", "scrawler.supervisor.supervisor", *_DIALECTS),
+        ),
     ],
 )
 def test_nothing_is_imported_that_is_not_used(module: str, unused: tuple[str, ...]) -> None:
