@@ -75,6 +75,9 @@ _DIALECTS = tuple(f"sqlalchemy.dialects.{name}" for name in ("mysql", "postgresq
 _OF_PAGES = ("scrawler.app", "scrawler.archive", "scrawler.core", "scrawler.extract", "scrawler.fetch", *_DIALECTS)
 
 
+_OF_FEATURES = "scrawler.features.report.cli, scrawler.features.broken.cli"
+
+
 def _modules(*commands: str) -> str:
     return ", ".join(f"scrawler.cli.{command}" for command in commands)
 
