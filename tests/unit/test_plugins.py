@@ -132,7 +132,7 @@ def test_an_unknown_name_is_told_in_a_line_with_those_that_are_known(place: Path
     with pytest.raises(SettingsError) as caught:
         load_settings({"seen": "nobodys"})
     assert str(caught.value) == (
-        "--seen nobodys is not allowed, only compact, rbloom, pybloom, exact (scrawler), or theirs (their-filter 1.0), "
+        "--seen nobodys is not allowed, only compact, rbloom, exact, pybloom (scrawler), or theirs (their-filter 1.0), "
         "or what another package brings as an entry point of scrawler.seen_filters"
     )
     assert not is_part(PART_KINDS["extractor"], "theirs")
