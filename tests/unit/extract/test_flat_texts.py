@@ -11,7 +11,7 @@ from scrawler.extract.trees import tree_of
 from scrawler.extract.visible import visible_text
 from scrawler.features.texts.corpus import text_reader
 
-FEW, MANY = 4_000, 64_000
+FEW, MANY = 2_000, 32_000
 PAGES: dict[str, Callable[[int], bytes]] = {
     "options": lambda number: b"<select>" + b"<option>a</option>" * number + b"</select>",
     "groups of options": lambda number: b"<select>" + b"<optgroup><option>a</optgroup>" * number,
@@ -38,8 +38,9 @@ def _visible(page: bytes) -> str | None:
 def test_a_page_of_sixteen_times_the_length_takes_no_sixty_four_times_as_long(kind: str) -> None:
     few, many = PAGES[kind](FEW), PAGES[kind](MANY)
     for read in (_visible, text_reader()):
-        short = min(_takes(read, few) for _ in range(3))
-        assert _takes(read, many) < 64 * max(short, 0.005), read
+        short = max(min(_takes(read, few) for _ in range(3)), 0.002)
+        # The machine may be busy with other things in one measurement: the best of three counts.
+        assert any(_takes(read, many) < 64 * short for _ in range(3)), read
 
 
 def test_options_are_still_lines_of_a_text() -> None:

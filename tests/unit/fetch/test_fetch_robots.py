@@ -131,13 +131,13 @@ def test_what_is_beyond_500_kib_is_not_read_and_half_a_line_is_no_rule():
 @pytest.mark.parametrize("agent", ["bot-{}", "*{}*", "foobot" + "*{}", "f # {}", "{}"])
 @pytest.mark.parametrize("path", ["/{}", "/*{}", "/{}*x*$"])
 def test_many_names_with_many_rules_are_read_and_obeyed_in_no_time(agent, path):
-    body = "".join(f"User-agent: {agent.format(n)}\n" for n in range(10_000)) + "User-agent: foobot\n"
-    body += "".join(f"Disallow: {path.format(n)}\n" for n in range(10_000))
+    body = "".join(f"User-agent: {agent.format(n)}\n" for n in range(5_000)) + "User-agent: foobot\n"
+    body += "".join(f"Disallow: {path.format(n)}\n" for n in range(5_000))
     began = time.process_time()
     found = rules(body)
     for number in range(10):
         found.allows(f"http://h/{number}" + "/a" * 1000)
-    assert time.process_time() - began < 3
+    assert time.process_time() - began < 1.5
 
 
 @pytest.mark.parametrize("agent", ["*", TOKEN])
