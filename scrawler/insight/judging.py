@@ -64,6 +64,8 @@ def judged(
             return [*filtered, *facts], outcome
         facts += filtered
         facts += [fact for one in inside[:_SHOWN] if (fact := _missed_fact(one, settings))]
+        if not inside and (dropped := traces.dropped()):
+            facts.append(_dropped_fact(dropped))
         facts.append(_not_seen_fact(case))
     return facts, ""
 
@@ -157,6 +159,12 @@ def _missed_fact(view: SeedView, settings: Settings) -> Fact | None:
         lines.append(f"seed {seed.url} ended as {reason}: pages that link to it may not have been fetched")
     values = {"seed": seed.url, "left_out": deep, "end_reason": reason and reason.value}
     return Fact("missed", tuple(lines), values) if lines else None
+
+
+def _dropped_fact(dropped: int) -> Fact:
+    """Say how many external URLs were left out, of which most are noted nowhere."""
+    line = f"external URLs left out, as max_candidates or mode drop wants: {dropped:,}; it may be among them"
+    return Fact("missed", (line,), {"dropped": dropped})
 
 
 def _not_seen_fact(case: _Case) -> Fact:

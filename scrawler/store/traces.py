@@ -25,6 +25,7 @@ from scrawler.store.tables import (
     chunk,
     inbox,
     lane,
+    machine,
     outbox,
     page,
     rejection,
@@ -179,6 +180,11 @@ class Traces:
         columns = lane.c.seed_id, lane.c.kind, lane.c.holder_id, lane.c.cursor_position, lane.c.length, lane.c.ahead
         rows = self._database.rows(select(*columns).where(lane.c.seed_id == seed_id, lane.c.kind == kind))
         return LaneState._make((*rows[0][:5], tuple(read_json(rows[0][5])))) if rows else None
+
+    def dropped(self) -> int:
+        """Return how many external URLs machines have left out: as mode drop wants, or for want of room."""
+        rows = self._database.rows(select(sql.coalesce(sql.sum(machine.c.dropped), 0).label("number")))
+        return int(rows[0].number)
 
     def last_settings(self) -> dict[str, Any] | None:
         """Return the settings with which a machine was last started, None if none ever was."""

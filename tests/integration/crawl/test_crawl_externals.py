@@ -82,6 +82,20 @@ def test_a_page_hands_out_so_many_bytes_of_external_urls(crawl: Crawl, serve: Ca
     assert any("more than 4MiB of external URLs" in line for fact in left.facts for line in fact.lines)
 
 
+def test_why_says_that_external_urls_were_left_out_for_want_of_room(
+    crawl: Crawl, serve: Callable[..., RawServer]
+) -> None:
+    links = tuple(f"http://h{number}.example/" for number in range(30))
+    crawl.add([serve(by_path({"/": page("home", links=links)})).url()])
+    run_whole(crawl, max_candidates=5)
+    database = open_database(crawl.url)
+    told = [why(database, crawl.settings(), Scope.HOST, url) for url in (*links, "http://nobody.example/")]
+    database.close()
+    missed = [line for one in told for fact in one.facts if fact.kind == "missed" for line in fact.lines]
+    words = "external URLs left out, as max_candidates or mode drop wants: 25; it may be among them"
+    assert missed == [words] * (25 - 4 + 1), "five are candidates, and of four it is noted"
+
+
 def test_a_third_behaviour_takes_all_external_urls_and_brings_seeds(crawl: Crawl) -> None:
     outbox = crawl.folder / "outbox.jsonl"
     with SynthServer(SPEC) as server:
