@@ -6,7 +6,7 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from tests.mariadb import MariaDb, running_mariadb
 from tests.postgresql import Postgresql, running_postgresql
 from tests.torture.agents import AgentsOrdeal
 from tests.torture.crawl import Pace
+from tests.torture.damaged import DamagedOrdeal
 from tests.torture.faults import Fault, FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
 
@@ -26,6 +27,7 @@ Server: TypeAlias = MariaDb | Postgresql
 
 _ENGINES = ("sqlite", "mariadb", "postgresql")
 _FAULTS_OF_AGENTS = 8
+_STRIKES = 15  # at the archive of an earlier crawl
 _BLOCKS = 4  # of faults: each four killed machines, a frozen one and a killed database, in any order, and a killed run
 
 
@@ -42,7 +44,7 @@ def main() -> int:
             for server in servers:
                 if not _round(number, server):
                     return 1
-            if not _agents(number):
+            if not (_agents(number) and _damaged(number)):
                 return 1
     for engine in chosen.db:
         if lacking := _missing(engine):
@@ -80,11 +82,22 @@ def _round(number: int, server: Server | None) -> bool:
 
 
 def _agents(number: int) -> bool:
-    """Run one crawl of agents, which have no database in common; its folder is kept if anything was lost."""
+    """Run one crawl of agents, which have no database in common."""
+    return _kept_where_it_fails(number, "agents", AgentsOrdeal(number, faults=_FAULTS_OF_AGENTS, sites=120).run)
+
+
+def _damaged(number: int) -> bool:
+    """Run one crawl that refers to the archive of an earlier one, which is damaged meanwhile."""
+    ordeal = DamagedOrdeal(number, strikes=_STRIKES, sites=120)
+    return _kept_where_it_fails(number, "an earlier archive that is damaged", ordeal.run)
+
+
+def _kept_where_it_fails(number: int, what: str, run: Callable[[Path], None]) -> bool:
+    """Run an ordeal in a folder, which is kept if anything was lost."""
     folder = Path(tempfile.mkdtemp(prefix="scrawler-torture-"))
-    print(f"SEED={number}, agents", file=sys.stderr)
+    print(f"SEED={number}, {what}", file=sys.stderr)
     try:
-        AgentsOrdeal(number, faults=_FAULTS_OF_AGENTS, sites=120).run(folder)
+        run(folder)
     except AssertionError as error:
         print(f"SEED={number} FAILED, all is kept in {folder}\n{error}", file=sys.stderr)
         return False
