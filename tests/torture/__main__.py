@@ -22,11 +22,13 @@ from tests.torture.crawl import Pace
 from tests.torture.damaged import DamagedOrdeal
 from tests.torture.faults import Fault, FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
+from tests.torture.ports import PortsOrdeal
 
 Server: TypeAlias = MariaDb | Postgresql
 
 _ENGINES = ("sqlite", "mariadb", "postgresql")
 _FAULTS_OF_AGENTS = 8
+_ATTACKS = 100  # at ports, each by a crowd
 _STRIKES = 15  # at the archive of an earlier crawl
 _BLOCKS = 4  # of faults: each four killed machines, a frozen one and a killed database, in any order, and a killed run
 
@@ -44,7 +46,7 @@ def main() -> int:
             for server in servers:
                 if not _round(number, server):
                     return 1
-            if not (_agents(number) and _damaged(number)):
+            if not (_agents(number) and _damaged(number) and _ports(number)):
                 return 1
     for engine in chosen.db:
         if lacking := _missing(engine):
@@ -90,6 +92,11 @@ def _damaged(number: int) -> bool:
     """Run one crawl that refers to the archive of an earlier one, which is damaged meanwhile."""
     ordeal = DamagedOrdeal(number, strikes=_STRIKES, sites=120)
     return _kept_where_it_fails(number, "an earlier archive that is damaged", ordeal.run)
+
+
+def _ports(number: int) -> bool:
+    """Run one crawl at whose ports there are strangers."""
+    return _kept_where_it_fails(number, "strangers at ports", PortsOrdeal(number, attacks=_ATTACKS).run)
 
 
 def _kept_where_it_fails(number: int, what: str, run: Callable[[Path], None]) -> bool:
