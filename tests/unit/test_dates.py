@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.dates import cookie_date, mail_date, read_date
+from tests.tables import each
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_any_text_is_a_date_or_none(text: str) -> None:
         assert isinstance(read(text), int | None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "seconds"),
     [
         ("Wed, 09 Jun 2021 10:18:14 GMT", 1623233894),

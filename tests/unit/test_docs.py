@@ -26,6 +26,7 @@ from scrawler.settings import HOST_ONLY, SETTING_NAMES, flag_name, load_settings
 from scrawler.store.retries import RETRYABLE
 from scrawler.urls.verdict import Verdict
 from tests.limits import HANGS
+from tests.tables import each
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -50,7 +51,7 @@ def _starred(names: Iterable[str], starred: Iterable[str]) -> set[str]:
     return {f"`{name}` *" if name in marked else f"`{name}`" for name in names}
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(DOCS).as_posix())
+@each("path", pages())
 def test_what_is_generated_is_what_the_program_says(path: Path) -> None:
     text = _read(path)
     assert filled(text) == text, "`make reference` writes it anew"
@@ -156,7 +157,7 @@ def _flags_of(words: list[str]) -> tuple[str, list[str]]:
     return command.name or "", [flag for flag in flags if flag not in known | {"--help", "-h"}]
 
 
-@pytest.mark.parametrize("path", [*pages(), ROOT / "README.md"], ids=lambda path: path.stem)
+@each("path", [*pages(), ROOT / "README.md"])
 def test_all_commands_that_a_page_shows_are_there_with_their_flags(path: Path) -> None:
     text = re.sub(r"<!-- commands.*?<!-- /commands -->", "", _read(path), flags=re.DOTALL)
     for shown in filter(None, (line for pair in _SHOWN.findall(text.replace("\\\n", " ")) for line in pair)):

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.mime import NO_TYPE, MediaType, media_type
+from tests.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "essence", "charset"),
     [
         (["text/html", "text/html; charset=utf-8"], "text/html", "utf-8"),
@@ -41,7 +42,7 @@ def test_of_several_headers_the_last_valid_one_counts(headers: list[str], essenc
     assert media_type(",".join(headers)) == MediaType(essence, charset)
 
 
-@pytest.mark.parametrize(
+@each(
     ("parameters", "charset"),
     [
         (";CHARSET=GBK", "GBK"),
@@ -74,7 +75,7 @@ def test_the_charset_is_the_first_valid_parameter_of_the_name(parameters: str, c
     assert media_type("text/html" + parameters) == MediaType("text/html", charset)
 
 
-@pytest.mark.parametrize(
+@each(
     "header",
     [
         *("", "\t", "bogus", "bogus/", "bogus/ ", "/html", "bogus/bogus/;", "</>", "(/)", "{/}", "\u0100/\u0100"),

@@ -24,6 +24,7 @@ from scrawler.settings import (
     setting_text,
 )
 from scrawler.settings.loading import FLAGS_ALONE
+from tests.tables import each
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +86,7 @@ def test_settings_themselves_read_nothing_and_do_not_change(monkeypatch: pytest.
         settings.threads = 5  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("key", SETTING_NAMES)
+@each("key", SETTING_NAMES)
 def test_every_default_is_allowed_and_described(key: str) -> None:
     info = setting_field(key)
     assert info.description
@@ -95,7 +96,7 @@ def test_every_default_is_allowed_and_described(key: str) -> None:
         assert getattr(load_settings({key: written}), key) == info.default
 
 
-@pytest.mark.parametrize(
+@each(
     ("key", "value"),
     [
         ("threads", "0"),
@@ -171,7 +172,7 @@ def test_the_classic_profile_sets_three_parts_but_not_those_given_by_hand(monkey
     assert (mixed.downloader, mixed.extractor, mixed.seen) == ("requests", "html5lib", "exact")
 
 
-@pytest.mark.parametrize("key", live_settings())
+@each("key", live_settings())
 def test_live_settings_are_written_as_flags_and_kept_as_json(key: str) -> None:
     default = setting_field(key).default
     written = "7" if default is None else setting_text(key, default)
@@ -237,7 +238,7 @@ def test_what_a_run_takes_as_a_flag_alone_is_told_to_be_one(monkeypatch: pytest.
     assert _error({}) == said
 
 
-@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+@each("name", sorted(Settings.model_fields))
 def test_yes_and_no_are_no_other_value(name: str) -> None:
     if Settings.model_fields[name].annotation is bool:
         assert getattr(Settings.model_validate({name: True}), name) is True

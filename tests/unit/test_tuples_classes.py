@@ -18,6 +18,7 @@ import pytest
 
 import scrawler
 from scrawler.tuples import classes
+from tests.tables import each
 
 ours: Any = classes.dataclass
 THEIRS = dataclasses.dataclass
@@ -87,7 +88,7 @@ def outcome(deed: Callable[[Any], object], kind: Any) -> object:
         return type(error), str(error).replace(".<locals>", "")
 
 
-@pytest.mark.parametrize("deed", DEEDS)
+@each("deed", DEEDS)
 def test_a_dataclass_is_what_it_was(deed: str) -> None:
     for options in OPTIONS:
         if deed in ("set what it has not", "derived, set") and options["frozen"] and options["slots"]:

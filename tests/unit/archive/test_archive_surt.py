@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from ada_url import URL
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.archive.surt import key_by_rule, surt
+from tests.tables import each
 
 # Made once with the package surt 0.3.1, which pywb uses: URL, tab, key.
 KEYS = [line.split("\t") for line in Path(__file__).with_name("surt_keys.tsv").read_text("utf-8").splitlines()]
 
 
-@pytest.mark.parametrize(("url", "key"), KEYS)
+@each(("url", "key"), KEYS)
 def test_key_equals_that_of_the_reference(url: str, key: str) -> None:
     assert surt(url) == key
     assert key_by_rule(url) == key

@@ -16,6 +16,7 @@ from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.csv_text import csv_cell
 from scrawler.seeds.json_text import json_line
+from tests.tables import each
 from tests.terminals import open_terminal, read_terminal
 
 
@@ -58,7 +59,7 @@ def test_csv_is_written_by_cell(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == 'detail,length,url\n\'=HYPERLINK(1),-5,"http://a.example/,x"\n'
 
 
-@pytest.mark.parametrize("word", [*SeedState, *EndReason, *Result, "seed", "candidate", "page"])
+@each("word", [*SeedState, *EndReason, *Result, "seed", "candidate", "page"])
 def test_no_word_that_an_export_writes_looks_like_a_formula(word: str) -> None:
     assert csv_cell(str(word)) == word
 

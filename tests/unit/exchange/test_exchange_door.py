@@ -9,6 +9,7 @@ import pytest
 from scrawler.exchange.communicator import MAX_ITEMS, MAX_MESSAGE, Batch, Delivery, Item, Note, Receipt
 from scrawler.exchange.door import Door
 from scrawler.exchange.envelope import MAGIC, sealed
+from tests.tables import each
 
 SECRET = b"a secret that is long enough"
 ITEM = Item(7, "http://a.example/x", 3, 1, b"\x01\x02")
@@ -77,7 +78,7 @@ def test_a_flood_is_cut() -> None:
     assert b.dropped() == {"flood": 12_000 - let_in}
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "why"),
     [
         (frame(crawl="other"), "another-crawl"),

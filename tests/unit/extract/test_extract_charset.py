@@ -14,6 +14,7 @@ from scrawler.extract.charset import _prescan, declared_in_meta, to_utf8
 from scrawler.extract.decoders import _errors
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.features.classic.reference import Html5libExtractor
+from tests.tables import each
 from tests.unit.urls.test_urls_query import QUERIES
 
 EXTRACTORS = [LexborExtractor(), Html5libExtractor()]
@@ -73,7 +74,7 @@ def test_undeclared_charsets_are_detected(
     assert found.charset == SAID.get(charset, charset)
 
 
-@pytest.mark.parametrize(("charset", "text"), UNDECLARED.items(), ids=UNDECLARED.keys())
+@each(("charset", "text"), UNDECLARED.items())
 def test_what_is_plain_does_not_tell_the_charset(charset: str, text: str) -> None:
     """Long scripts before the first letters of a language; ISO-2022-JP is plain everywhere."""
     script = "<script>" + "var a = 1;" * 5_000 + "</script>"
@@ -106,7 +107,7 @@ def test_utf8_is_handed_back_as_it_came() -> None:
 LATIN, CYRILLIC = "grüße".encode("windows-1252"), RUSSIAN.encode("windows-1251")
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "header", "text", "charset"),
     [
         # a byte order mark is stronger than the header, the header than a <meta>
@@ -139,7 +140,7 @@ def test_order_of_declarations(body: bytes, header: str, text: str, charset: str
     assert (utf8.decode(), name) == (text, charset)
 
 
-@pytest.mark.parametrize(
+@each(
     ("charset", "body", "text"),
     [
         ("euc-jp", b"\xad\xa1\xa1\xc1\xa1\xdd\xa1\xc2\xf9\xa1\xad\xfc\xfc\xfb", "①～－∥纊∪￢"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scrawler.extract.directives import Directives, directives
 from scrawler.extract.link_header import canonical_targets
+from tests.tables import each
 
 NOW = 1_700_000_000_000  # 14 November 2023
 NEITHER, NOINDEX, NOFOLLOW, BOTH = (
@@ -65,7 +66,7 @@ def test_headers(values: list[str], said: Directives) -> None:
     assert directives([], values, "MyBot", NOW) == said
 
 
-@pytest.mark.parametrize(
+@each(
     ("date", "past"),
     [
         (PAST, True),

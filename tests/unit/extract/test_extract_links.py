@@ -13,6 +13,7 @@ from scrawler.extract.rules import DEFAULT_POLICY, refresh_target, refreshes_at_
 from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import fastest_extractor
 from scrawler.features.classic.reference import Html5libExtractor
+from tests.tables import each
 
 PAGE = "http://example.org/docs/page.html"
 
@@ -149,7 +150,7 @@ def test_base(extractor: LinkExtractor, head: bytes, base: str) -> None:
     assert (found.base, found.hrefs) == (base, ["x"])
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "target"),
     [
         ("0; url=a.html", "a.html"),

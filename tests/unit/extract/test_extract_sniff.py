@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import pytest
-
 from scrawler.extract.sniff import RESOURCE_HEADER, sniffed_type
+from tests.tables import each
 
 MP4 = b"\0\0\0\x18ftyp\0\0\0\0\0\0\0\0mp41\0\0\0\0"
 WEBM = bytes.fromhex("1A45DFA301FFFFFFFFFFFFFF4286810142F7810142F2810442F381084287810142858101428284") + b"webm"
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "found"),
     [
         (b"<!DOCTYPE html><p>", "text/html"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from resiliparse.parse.html import HTMLTree
 from selectolax.lexbor import LexborHTMLParser
 
 from scrawler.extract.title import title_of
 from scrawler.features.texts.corpus import title_of_tree
+from tests.tables import each
 
 CASES = {
     "<title> a\n  b </title>x": "a b",
@@ -30,7 +30,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("page", "title"), CASES.items())
+@each(("page", "title"), CASES.items())
 def test_a_title_is_that_of_a_browser(page: str, title: str) -> None:
     assert title_of(LexborHTMLParser(page)) == title
     assert title_of_tree(HTMLTree.parse(page)) == title, "as a corpus has it"

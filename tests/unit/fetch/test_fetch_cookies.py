@@ -20,6 +20,7 @@ from scrawler.fetch.cookies import (
     CookieJar,
     parse_set_cookie,
 )
+from tests.tables import each
 
 NOW = 1_800_000_000.0
 HOME = "http://www.site.example/docs/page.html?x=/y/"
@@ -36,7 +37,7 @@ def jar(url: str = HOME, *cookies: str, clock: Callable[[], float] = lambda: NOW
     return made
 
 
-@pytest.mark.parametrize(
+@each(
     ("cookie", "asked", "sent"),
     [
         # name and value (5.2)
@@ -110,7 +111,7 @@ def test_when_a_cookie_is_sent(cookie: str, asked: str, sent: str) -> None:
 SAFE = HOME.replace("http:", "https:")
 
 
-@pytest.mark.parametrize(
+@each(
     ("cookie", "over_http", "over_tls"),
     [
         ("a=1", "a=1", "a=1"),
@@ -340,7 +341,7 @@ DAMAGED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("data", DAMAGED, ids=range(len(DAMAGED)))
+@each("data", DAMAGED)
 def test_of_damaged_data_an_empty_jar_is_made(data: bytes) -> None:
     assert len(CookieJar.load(data, lambda: NOW)) == 0
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from scrawler.fetch.guard import allowed_networks, refuses
+from tests.tables import each
 
 PUBLIC = [
     "8.8.8.8",
@@ -44,19 +45,19 @@ def test_public(address):
     assert not refuses(address, allow_private=True)
 
 
-@pytest.mark.parametrize("address", PRIVATE)
+@each("address", PRIVATE)
 def test_private_by_permission(address):
     assert refuses(address, allow_private=False)
     assert not refuses(address, allow_private=True)
 
 
-@pytest.mark.parametrize("address", NEVER)
+@each("address", NEVER)
 def test_never(address):
     assert refuses(address, allow_private=False)
     assert refuses(address, allow_private=True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("entries", "address", "passes"),
     [
         ("10.1.0.0/16", "10.1.2.3", True),

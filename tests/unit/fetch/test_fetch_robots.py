@@ -10,6 +10,7 @@ from protego import Protego
 
 from scrawler.fetch.robots import RobotsRules, robots_url
 from scrawler.fetch.robots_text import MAX_ROBOTS, plain_text
+from tests.tables import each
 from tests.unit.fetch.robots_cases import HARD, RFC_9309, TOKEN, Case
 
 
@@ -24,7 +25,7 @@ def test_robots_url():
         robots_url("ftp://example.test/")
 
 
-@pytest.mark.parametrize("case", RFC_9309 + HARD, ids=[case.name for case in RFC_9309 + HARD])
+@each("case", RFC_9309 + HARD)
 def test_each_file_allows_what_it_should(case: Case) -> None:
     found = rules(case.body)
     assert {path: found.allows(f"http://h{path}") for path in case.verdicts} == case.verdicts

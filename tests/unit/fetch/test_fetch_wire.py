@@ -5,9 +5,10 @@ import pytest
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import Protocols
 from scrawler.fetch.wire import RequestTarget
+from tests.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "target"),
     [
         ("http://h/", RequestTarget("http", "h", "/")),

@@ -10,6 +10,7 @@ from difflib import unified_diff
 import pytest
 
 from scrawler.insight.line_diff import unified
+from tests.tables import each
 
 NAMES, DATES = ("a", "b"), ("then", "now")
 
@@ -33,7 +34,7 @@ def patched(before: list[str], diff: list[str]) -> list[str]:
     return done + before[at:]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each("seed", range(60))
 def test_a_diff_makes_one_text_of_the_other(seed: int) -> None:
     rng = random.Random(seed)
     words = [str(n) for n in range(rng.choice((2, 10, 1_000)))]

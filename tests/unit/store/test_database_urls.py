@@ -6,9 +6,10 @@ import pytest
 
 from scrawler.errors import DatabaseUrlError
 from scrawler.store.engines import parsed_url
+from tests.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "mysql://u:secret@h/x?local_infile=1",

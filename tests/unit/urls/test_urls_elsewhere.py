@@ -17,6 +17,7 @@ from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import scope_of
 from scrawler.urls.steps import PARAMETER_MARKS, make_steps
 from scrawler.urls.traps import UrlLimits
+from tests.tables import each
 
 pytestmark = pytest.mark.skipif(COMPILED is None, reason="not compiled: python setup.py build_ext --inplace")
 
@@ -132,7 +133,7 @@ def test_what_is_usual_is_not_left_to_python() -> None:
     assert left_to_python(USUAL) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "href",
     [
         "http://www.h.org/",

@@ -18,6 +18,7 @@ from scrawler.urls.normalise import HTTP_SCHEMES, normalise, resolve_plain, seed
 from scrawler.urls.scope import PrefixRule, folder_of, origin
 from scrawler.urls.steps import Step, make_steps
 from scrawler.urls.verdict import Verdict
+from tests.tables import each
 from tests.vectors import url_cases
 
 NO_LONGER_VALID = {"http://256.256.256.256.256"}  # since then every host that ends in a number must be an IPv4 address
@@ -96,7 +97,7 @@ def test_the_analyzer_passes_the_standards_vectors_and_only_steps_change_anythin
         assert changed == plainer.removesuffix("?")  # nothing else happens to any of these
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "base", "url"),
     [
         ("HTTP://Example.COM:80/%7ea/./b/../c?q#f", None, "http://example.com/%7ea/c?q"),
@@ -122,7 +123,7 @@ def test_what_becomes_a_url(text: str, base: str | None, url: str) -> None:
     assert normalise(text, base) == (url, None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reason"),
     [
         ("http://", Verdict.SYNTAX),
@@ -257,7 +258,7 @@ def test_a_good_seed(line: str, url: str) -> None:
     assert seed_url(line) == (url, "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "problem"),
     [
         ("", "empty"),

@@ -12,6 +12,7 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.lookup import COMPILED, KnownLinks
 from scrawler.urls.query import encode_query
 from scrawler.urls.scope import scope_of
+from tests.tables import each
 
 PAGE = "http://h/docs/page.html"
 FORMS = [None, COMPILED]
@@ -167,12 +168,12 @@ def led_to(href: str, charset: str, page: str = PAGE) -> str:
     return analyzer().analyze(page, [href], "", charset).internal[0]
 
 
-@pytest.mark.parametrize(("charset", "written", "asked"), QUERIES)
+@each(("charset", "written", "asked"), QUERIES)
 def test_a_query_is_encoded_as_its_page(charset: str, written: str, asked: str) -> None:
     assert led_to(f"s?q={written}&x", charset) == f"http://h/docs/s?q={asked}&x"
 
 
-@pytest.mark.parametrize(("written", "asked"), ISO_2022_JP)
+@each(("written", "asked"), ISO_2022_JP)
 def test_a_query_in_iso_2022_jp(written: str, asked: str) -> None:
     assert led_to(f"?q={written}", "iso-2022-jp") == f"http://h/docs/page.html?q={asked}"
 

@@ -22,6 +22,7 @@ from scrawler.urls.scope import (
     site_key,
     with_authority,
 )
+from tests.tables import each
 
 HOSTS = [
     *("example.org", "www.example.org", "a.b.example.org", "example.org.", "example.co.uk", "co.uk", "localhost"),
@@ -60,7 +61,7 @@ def test_what_is_in_scope_belongs_to_the_same_site(seed: str, url: str, scope: S
         assert rule.contains(url) == same_site
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "host_key", "domain_key"),
     [
         ("http://www.example.org/", "www.example.org", "example.org"),

@@ -16,6 +16,7 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.normalise import normalise, seed_url
 from scrawler.urls.scope import scope_of
 from scrawler.urls.steps import MARKS, make_steps, spellings
+from tests.tables import each
 
 LONG = "0123456789abcdef0123456789ABCDEF"
 ASP = "(S(abcdefghijklmnopqrstuvwx))"
@@ -71,14 +72,14 @@ def flat(table: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str, str]]:
     return [(step, before, after) for step, cases in table.items() for before, after in cases]
 
 
-@pytest.mark.parametrize(("step", "before", "after"), flat(CHANGES))
+@each(("step", "before", "after"), flat(CHANGES))
 def test_what_a_step_changes(step: str, before: str, after: str) -> None:
     run = make_steps([step])
     assert run is not None
     assert run("http://h" + before) == "http://h" + after
 
 
-@pytest.mark.parametrize(("step", "path"), [(step, path) for step, paths in LEFT.items() for path in paths])
+@each(("step", "path"), [(step, path) for step, paths in LEFT.items() for path in paths])
 def test_what_a_step_leaves(step: str, path: str) -> None:
     run = make_steps([step])
     assert run is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from scrawler.urls.traps import UrlLimits, over_limit
 from scrawler.urls.verdict import Verdict
+from tests.tables import each
 
 LIMITS = UrlLimits(segments=30, repeats=3, parameters=20)
 
@@ -19,7 +19,7 @@ def path(*segments: str) -> str:
     return "http://h/" + "/".join(segments)
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "verdict"),
     [
         ("http://h/", None),
@@ -41,7 +41,6 @@ def path(*segments: str) -> str:
         ("http://h/?" + "&" * 50 + "a=1", None),
         ("http://h/" + "&" * 50, None),
     ],
-    ids=lambda value: str(value)[-40:],
 )
 def test_limits_are_exact(url: str, verdict: Verdict | None) -> None:
     assert over_limit(url, LIMITS) is verdict

@@ -14,9 +14,10 @@ from scrawler.model.url_pattern import UrlPatternError, url_pattern
 from scrawler.settings import make_settings
 from scrawler.urls import wanted
 from scrawler.urls.wanted import UrlPatterns, url_patterns
+from tests.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "url", "fits"),
     [
         ("https://a.example/docs/*", "https://a.example/docs/x/y?z", True),
