@@ -8,6 +8,7 @@ from http import HTTPStatus
 from scrawler.insight.answer import Fact, utc
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow, RelationRow
+from scrawler.store.faults import read_word
 from scrawler.units import counted, human_bytes
 
 _WORDS = {
@@ -70,7 +71,7 @@ def page_fact(page: PageRow, seed: str, lister: str, referrer: str = "", *, gues
 
 def _lines(page: PageRow, seed: str, lister: str, referrer: str, guest: bool) -> Iterator[str]:
     nth = f", visit {page.visit}" if page.visit else ""
-    yield f"{_WORDS[Result(page.result)]}; for seed {seed}, {utc(page.fetched_at)}{nth}"
+    yield f"{_WORDS[read_word(Result, page.result)]}; for seed {seed}, {utc(page.fetched_at)}{nth}"
     if guest:
         yield "as a guest at its site, for a machine with nothing else to do, whatever the owner has fetched there"
     if page.status:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from scrawler.assembly.urls import make_analyzer
 from scrawler.core.rules import tables_of_url
-from scrawler.errors import SettingsError
+from scrawler.errors import SettingsError, StoreError
 from scrawler.feature import hooked
 from scrawler.insight.answer import CANDIDATE, NOT_SEEN, OUTSIDE, REFUSED, SENT, WAITING, Answer, Fact, utc
 from scrawler.insight.asked import Asked, read_asked
@@ -164,7 +164,10 @@ class _Enquiry:
 
     def _pages(self) -> bool:
         rows = self._traces.pages(self._asked.hashes)
-        seeds = self._seeds.by_ids(one for row in rows for one in (row.seed_id, row.lane_seed))
+        wanted = {one for row in rows for one in (row.seed_id, row.lane_seed)}
+        seeds = self._seeds.by_ids(wanted)
+        if wanted - seeds.keys():
+            raise StoreError("the database is damaged: a page is one of a seed that is not there")
         referrers = self._traces.urls(row.referrer for row in rows)
         for row in rows:
             of_seed, lister = seeds[row.seed_id].seed.url, seeds[row.lane_seed].seed.url

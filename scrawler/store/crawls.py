@@ -15,7 +15,7 @@ from scrawler.model.seeds import SeedState
 from scrawler.model.terms import CRAWL_NAME, Millis
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.engine import Database, database_time
-from scrawler.store.faults import read_object
+from scrawler.store.faults import read_object, read_word
 from scrawler.store.overview import LIVING
 from scrawler.store.rows import AnyRow, inserted_id, inserting_new
 from scrawler.store.sites import ensure_sites
@@ -211,7 +211,7 @@ def _stored(connection: Connection) -> Crawl | None:
         raise StoreError(
             f"the database calls its crawl {str(row.name)[:70]!r}, which no crawl is called: it is damaged"
         )
-    return Crawl(row.id, row.name, Scope(row.scope), row.created_at)
+    return Crawl(row.id, row.name, read_word(Scope, row.scope), row.created_at)
 
 
 def bump_revision(connection: Connection) -> None:

@@ -7,13 +7,24 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from enum import Enum
+from typing import Any, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
 from scrawler.errors import StoreBusyError, StoreError
 
 _SQLITE_BUSY = {5, 6}  # SQLITE_BUSY, SQLITE_LOCKED
+Word = TypeVar("Word", bound=Enum)
+
+_WORDS = {  # what words are, by the enum that has them
+    "Scope": "scope of a crawl",
+    "MachineState": "state of a machine",
+    "Command": "order to a machine",
+    "SeedState": "state of a seed",
+    "EndReason": "end of a seed",
+    "Result": "result of a page",
+}
 _CORRUPT = 11  # SQLITE_CORRUPT
 _SQLITE_ADVICE = {
     8: "is read-only",  # SQLITE_READONLY
@@ -128,6 +139,17 @@ def read_json(text: str | bytes) -> Any:
     except (ValueError, TypeError) as error:  # a part of it is no text as well, or it has a number of endless digits
         raise StoreError(
             f"the database {_SQLITE_ADVICE[_CORRUPT]}: what stands in a row is no JSON ({error})"
+        ) from error
+
+
+def read_word(kind: type[Word], text: str) -> Word:
+    """Read a word that a row holds. Raises StoreError for one that no version of this program has written."""
+    try:
+        return kind(text)
+    except ValueError as error:
+        what = _WORDS.get(kind.__name__, "word that is known")
+        raise StoreError(
+            f"the database {_SQLITE_ADVICE[_CORRUPT]}: {str(text)[:70]!r} in a row is no {what}"
         ) from error
 
 

@@ -11,6 +11,7 @@ from scrawler.model.claims import SiteState
 from scrawler.model.machines import Command, MachineState
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import Millis
+from scrawler.store.faults import read_word
 from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow, AnySelect, in_state
 from scrawler.store.tables import crawl, machine, machine_statistics, seed, site, thread_statistics
@@ -76,7 +77,7 @@ def summary_of(seeds: Mapping[SeedState, Mapping[EndReason | None, int]], machin
 
 def command_of(row: AnyRow) -> Command:
     """Return what a machine is to do, of its row joined with the crawl's: the strongest of its orders."""
-    commands = [Command(row.wanted)]
+    commands = [read_word(Command, row.wanted)]
     if (row.stopped_at or 0) > row.launched_at:
         commands.append(Command.STOP)
     if row.paused:
@@ -141,7 +142,7 @@ def is_silent(row: AnyRow, lease: Millis) -> bool:
 
 
 def _observed(row: AnyRow, lease: Millis) -> MachineState:
-    declared = MachineState(row.state)
+    declared = read_word(MachineState, row.state)
     return MachineState.DEAD if declared.value in LIVING and is_silent(row, lease) else declared
 
 

@@ -23,9 +23,10 @@ def identify(pid: int) -> str:
 
 def runs(process: str) -> bool | None:
     """Tell whether the process with this name (of `identify`) runs; None: cannot be told from here."""
-    namespace, pid, started = process.rsplit(" ", 2) if process else ("", "", "")
-    if not namespace or namespace != _namespace():
+    name = process.rsplit(" ", 2)
+    if not _namespace() or name[0] != _namespace() or len(name) != 3 or not name[1].isdecimal():
         return None
+    _, pid, started = name
     stat = _stat(int(pid))
     if stat is None:
         return None if _exists(int(pid)) else False

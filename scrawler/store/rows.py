@@ -27,7 +27,7 @@ from scrawler.model.results import PageFlag
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
 from scrawler.model.visits import UrlState
 from scrawler.model.windows import Window
-from scrawler.store.faults import read_numbers
+from scrawler.store.faults import read_numbers, read_word
 from scrawler.store.tables import SEED_COUNTS, seed, site
 
 T = TypeVar("T")
@@ -73,8 +73,8 @@ def seed_of(row: AnyRow, now: SeedState | None = None) -> Seed:
         url if home_url == url else home_url,  # one text in memory, as nearly always
         rehomed,
         hops,
-        now or SeedState(state),
-        EndReason(reason) if reason else None,
+        now or read_word(SeedState, state),
+        read_word(EndReason, reason) if reason else None,
         SeedCounts(*numbers) if any(numbers) else counts,
         read_numbers(verdicts) if verdicts else said,
         elapsed_ms,

@@ -21,7 +21,7 @@ from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
-from scrawler.store.faults import read_json
+from scrawler.store.faults import read_json, read_word
 from scrawler.store.overview import LIVING
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, bytes_literals, in_order_of_id, seed_of, sliced
 from scrawler.store.sites import ensure_sites, lock_and_wake_sites, moved_sites
@@ -323,7 +323,8 @@ class Seeds:
         query = select(seed.c.state, seed.c.end_reason, sql.count()).group_by(seed.c.state, seed.c.end_reason)
         found: dict[SeedState, dict[EndReason | None, int]] = {}
         for state, reason, count in self._database.rows(query):
-            found.setdefault(SeedState(state), {})[EndReason(reason) if reason else None] = count
+            ended = read_word(EndReason, reason) if reason else None
+            found.setdefault(read_word(SeedState, state), {})[ended] = count
         return found
 
     def deaths(self) -> dict[str, int]:

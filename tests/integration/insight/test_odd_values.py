@@ -43,6 +43,10 @@ CHANGES = {
     "a result that is none": "UPDATE page SET result = 'made-up'",
     "a state that is none": "UPDATE seed SET state = 'made-up'",
     "an end that is none": "UPDATE seed SET end_reason = 'made-up'",
+    "a machine's state that is none": "UPDATE machine SET state = 'made-up'",
+    "an order that is none": "UPDATE machine SET wanted = 'made-up'",
+    "a process that is none": "UPDATE machine SET process = 'made-up'",
+    "a seed that is not there": "UPDATE page SET seed_id = 999, lane_seed = 999",
     "a scope that is none": "UPDATE crawl SET scope = 'made-up'",
     "a NUL in the name of the crawl": "UPDATE crawl SET name = 'a' || char(0) || 'b'",
     "controls in names": f"UPDATE crawl SET name = '{CONTROLS}'",
@@ -56,6 +60,10 @@ COMMANDS = (
     *("cat URL", "cat --text URL", "why URL", "diff URL", "verify", "changes", "export - --pages", "corpus -"),
     "wacz out.wacz",
 )
+# Some commands have no words of their own for these: they say what Python said, and where.
+SAID_IN_GENERAL = {
+    *("verdicts of another kind", "verdicts that are no numbers", "settings of another kind", "orders that are none"),
+}
 SHOWN = ("\x1b]", "\x9b", "\u202e")  # what would control a terminal, or show a text in another order
 
 
@@ -88,6 +96,7 @@ def test_each_command_says_so_and_ends(
         arguments = [home if word == "URL" else word for word in words.split()]
         done = CliRunner().invoke(scrawler, [*arguments, "--db", "crawl.db"], standalone_mode=False)
         assert done.exception is None or isinstance(done.exception, SystemExit | ScrawlerError), (words, done.exc_info)
+        assert kind in SAID_IN_GENERAL or "a value is not what it should be" not in str(done.exception), words
         assert words.startswith("cat") or not any(mark in done.output for mark in SHOWN), words
 
 
