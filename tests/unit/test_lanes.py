@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.model.lanes import LEFTOVER, NORMAL, REFETCH, SITEMAP, SLOW, LaneKey, LaneKind, lane_key, priority
+from tests.tables import each
 
 
 @given(st.integers(0, 20), st.integers(0, 1000), st.sampled_from([NORMAL, SLOW, REFETCH]))
@@ -17,7 +18,7 @@ def test_a_lane_tells_how_often_its_urls_were_tried(retries: int, pushbacks: int
     assert (lane.kind is first.kind) is (first is not NORMAL or not (retries or pushbacks))
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "kind"),
     [
         (0, LaneKind.NORMAL),

@@ -13,6 +13,7 @@ from scrawler.model.linear import Regex
 from scrawler.model.url_pattern import UrlPatternError, url_pattern
 from scrawler.urls.wanted import UrlPatterns
 from tests.limits import HANGS
+from tests.tables import each
 
 LONG = 2_048  # characters, as many as a URL may have
 ONES = st.sampled_from(["a", "b", "A", "/", ".", "[ab]", "[^a]", r"\w", r"\W", "[^/]"])
@@ -37,7 +38,7 @@ def test_it_finds_what_the_engine_of_python_finds(pattern: str, text: str) -> No
     assert found.search(text) is (re.search(pattern, text) is not None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "text"),
     [
         ("(?i).*FOO.*[B]AR", "xfoo-bar"), ("(?<=a)b", "ab"), ("(?<!a)b", "ab"), ("(?<=/a)b.*/", "/ab/"),

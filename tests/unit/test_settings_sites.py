@@ -12,6 +12,7 @@ from scrawler.features.plan.inputs import Gatherer, Limits, own_rules
 from scrawler.features.plan.rules import PlanRules
 from scrawler.settings import Settings, is_by_host, live_text, load_settings, of_tables, sites, tables_for, with_live
 from scrawler.settings.sites import HostPattern, read_pattern
+from tests.tables import each
 
 TABLES = {
     "example.org": {"delay": 1},
@@ -24,7 +25,7 @@ TABLES = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "delay"),
     [
         ("https://example.org/", 1),

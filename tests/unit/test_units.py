@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from scrawler.units import counted, format_bytes, format_seconds, human_bytes, parse_bytes, parse_seconds
+from tests.tables import each
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def test_times(text: str, seconds: float) -> None:
     assert parse_seconds(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "1e3", "5 parsecs", "nan", "inf", "0.1B", "٣", "1.MB"])
+@each("text", ["", "x", "-1", "1e3", "5 parsecs", "nan", "inf", "0.1B", "٣", "1.MB"])
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(ValueError, match=r"number|bytes"):
         parse_bytes(text)
@@ -41,12 +42,12 @@ def test_what_is_no_time(text: str) -> None:
         parse_seconds(text)
 
 
-@pytest.mark.parametrize("size", [0, 1, 999, 1000, 1024, 1536, 32 << 20, 10**9, 5 * 10**12])
+@each("size", [0, 1, 999, 1000, 1024, 1536, 32 << 20, 10**9, 5 * 10**12])
 def test_a_written_size_reads_back(size: int) -> None:
     assert parse_bytes(format_bytes(size)) == size
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.5, 1.0, 59.0, 60.0, 90.0, 7200.0, 86_400.0])
+@each("seconds", [0.0, 0.5, 1.0, 59.0, 60.0, 90.0, 7200.0, 86_400.0])
 def test_a_written_time_reads_back(seconds: float) -> None:
     assert parse_seconds(format_seconds(seconds)) == seconds
 

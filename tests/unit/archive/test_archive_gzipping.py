@@ -19,6 +19,7 @@ from scrawler.archive.gzipping import (
     zlib_member,
     zlib_stream,
 )
+from tests.tables import each
 
 PAGE = b"<!DOCTYPE html>" + b"".join(b"<p>Word %d of a page.</p>" % number for number in range(3_000))
 NOISE = random.Random(1).randbytes(200_000)
@@ -48,7 +49,7 @@ def test_stored_bytes_take_little_more_than_themselves() -> None:
     assert len(stored_member(NOISE)) <= len(NOISE) + 18 + 5 * 4
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "body", "packed"),
     [
         (HTML, PAGE, False),

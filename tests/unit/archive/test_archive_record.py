@@ -23,6 +23,7 @@ from scrawler.archive.record import (
     warcinfo,
 )
 from scrawler.model.records import CdxRow
+from tests.tables import each
 
 BODY = b"<html>hello</html>"
 EXCHANGE = Exchange(
@@ -59,7 +60,7 @@ def test_dates_have_milliseconds() -> None:
     assert warc_date(1_700_000_000_007) == "2023-11-14T22:13:20.007Z"
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "archived"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import pytest
-
 from scrawler.cli.lines import one_line
+from tests.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line"),
     [
         ("seeds.txt: no such file", "seeds.txt: no such file"),

@@ -20,7 +20,7 @@ from tests.tables import each
 from tests.terminals import open_terminal, read_terminal
 
 
-@pytest.mark.parametrize("start", [*"=+-@", " =", "\t=", "\n@", "\r+", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+@each("start", [*"=+-@", " =", "\t=", "\n@", "\r+", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
 def test_text_that_a_spreadsheet_takes_for_a_formula_begins_with_a_quote(start: str) -> None:
     for rest in ("cmd|' /C calc'!A0", "", "1+1"):
         cell = str(csv_cell(start + rest))
@@ -28,9 +28,7 @@ def test_text_that_a_spreadsheet_takes_for_a_formula_begins_with_a_quote(start: 
         assert cell.endswith(rest)
 
 
-@pytest.mark.parametrize(
-    "value", [0, -1, -1.5, None, "", "http://a.example/?q=-1", "https://ü.example/=1+1", "text/html"]
-)
+@each("value", [0, -1, -1.5, None, "", "http://a.example/?q=-1", "https://ü.example/=1+1", "text/html"])
 def test_numbers_urls_and_plain_text_stay(value: object) -> None:
     assert csv_cell(value) == value
 

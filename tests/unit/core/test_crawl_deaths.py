@@ -14,6 +14,7 @@ from scrawler.core.blame.deaths import EXITED, Deaths, judge, page_at_death
 from scrawler.core.blame.slots import MAKING, SUFFIX, Read, Remains, Slots, reading_file, remains_of
 from scrawler.faults import Fault
 from scrawler.model.suspects import CONDEMNED, SuspectRow
+from tests.tables import each
 
 PREFIX = "crawl-m"
 URL, OTHER = "http://a.test/x", "http://b.test/y"
@@ -38,7 +39,7 @@ class _Kept:
         Deaths(folder, PREFIX, self, self.said.append, lambda url, fault: self.told.append((url, fault))).look()
 
 
-@pytest.mark.parametrize(
+@each(
     ("remains", "deaths"),
     [
         (Remains((READ, BESIDE), FAULT.format(0xAB), out_of_memory=False), {URL: CONDEMNED}),

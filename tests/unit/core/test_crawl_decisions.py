@@ -15,6 +15,7 @@ from scrawler.fetch.downloader import Request, Response
 from scrawler.model.lanes import LEFTOVER, NORMAL, SLOW, LaneKey, lane_key
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedCounts
+from tests.tables import each
 
 
 def test_each_limit_has_its_reason() -> None:
@@ -27,7 +28,7 @@ def test_each_limit_has_its_reason() -> None:
     assert limit_reached(SeedCounts(pages=10**9, bytes=10**12), 10**9, SeedLimits(5)) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("result", "status", "attempt", "again"),
     [
         (Result.TIMEOUT, 0, 1, True),
@@ -47,7 +48,7 @@ def test_only_what_may_pass_is_tried_again(result: Result, status: int, attempt:
 OUT_OF_PATIENCE = {"result": Result.TIMEOUT, "elapsed_ms": 3001}
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "lane", "again"),
     [
         ({"result": Result.HTTP_ERROR, "status": 429}, NORMAL, lane_key(100)),

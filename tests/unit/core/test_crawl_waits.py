@@ -17,6 +17,7 @@ from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
+from tests.tables import each
 
 NOW = 1_000.0
 
@@ -93,7 +94,7 @@ def _site() -> SiteContext:
     return SiteContext(1, "a.org", 1, ExactSeen(MemoryBudget(2**20)), False, parties=[party, party])
 
 
-@pytest.mark.parametrize(("let", "expected"), CASES, ids=[case[0].__name__ for case in CASES])
+@each(("let", "expected"), CASES)
 def test_a_place_waits_for(let: Callable[[SiteContext], None], expected: Wait) -> None:
     site = _site()
     let(site)

@@ -17,6 +17,7 @@ from scrawler.model.seeds import Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.crawl_rules import crawl_rules
+from tests.tables import each
 
 NOW = 1_000.0
 
@@ -111,7 +112,7 @@ def test_a_site_only_waits_that(let: Callable[[SiteContext], float]) -> None:
     assert only_waits(one, let(one), NOW, SOON)
 
 
-@pytest.mark.parametrize("let", WORKS)
+@each("let", WORKS)
 def test_a_site_needs_its_place_that(let: Callable[[SiteContext], float]) -> None:
     one = site()
     assert not only_waits(one, let(one), NOW, SOON)

@@ -22,6 +22,7 @@ from experiments.broadweb.setting_up import MORE_PAGES, SetUp
 from experiments.lab.meter import OTHERS
 from experiments.lab.report import ROUND, Row
 from experiments.lab.trees import tree_at
+from tests.tables import each
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
@@ -85,7 +86,7 @@ def test_an_arm_is_written_by_its_keys_and_options_of_the_crawler() -> None:
     assert parse_arm("") == USUAL
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "told"),
     [
         ("places", "key=value"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from experiments.docsweb.compare import compare
 from experiments.docsweb.server import LogEntry
 from experiments.docsweb.walk import Visit, hrefs, is_wanted, resolve
+from tests.tables import each
 
 HOST = "127.1.0.2:8088"
 PIECES = ("a", "h.x", "/", "//", ".", "..", "%2e", "?", "#", "\\", " ", "\t", ":", "http:", "é", "&", "'", "^", "|")
@@ -33,7 +34,7 @@ def test_internal_urls_are_resolved_as_the_standard_says(href: str, path: str) -
     assert _internal(resolve(base, href)) == _internal(_standard(base, href))
 
 
-@pytest.mark.parametrize(
+@each(
     ("element", "link"),
     [
         ("<a href='x'>", "x"),

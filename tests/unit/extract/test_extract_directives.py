@@ -22,7 +22,7 @@ NEITHER, NOINDEX, NOFOLLOW, BOTH = (
 PAST, FUTURE = "25 Jun 2010 15:00:00 PST", "25 Jun 2040 15:00:00 PST"
 
 
-@pytest.mark.parametrize(
+@each(
     ("contents", "said"),
     [
         ([], NEITHER),
@@ -44,7 +44,7 @@ def test_meta(contents: list[str], said: Directives) -> None:
     assert directives(contents, [], "MyBot", NOW) == said
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "said"),
     [
         (["noindex, nofollow"], BOTH),
@@ -100,7 +100,7 @@ def test_whatever_is_said_never_raises(text: str) -> None:
     directives([text, f"unavailable_after:{text}"], [text, f"bot:{text}"], "bot", NOW)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "targets"),
     [
         ('<http://h/a>; rel="canonical"', ["http://h/a"]),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrawler.extract.scripted import scripted
+from tests.tables import each
 
 SCRIPT = "<script src=/app.js></script>"
 ARTICLE = "<p>" + "words of an article " * 30
 LINKS = "".join(f"<a href=/{number}>x</a>" for number in range(4))
 
 
-@pytest.mark.parametrize(
+@each(
     ("page", "likely"),
     [
         (f'<div id="root"></div>{SCRIPT}', True),

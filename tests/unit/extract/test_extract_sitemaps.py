@@ -21,6 +21,7 @@ from scrawler.extract.sitemaps import (
     is_sitemap,
     read_sitemap,
 )
+from tests.tables import each
 
 MAY_6 = 1_714_953_600_000  # 2024-05-06, in milliseconds
 SITEMAPS = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
@@ -140,7 +141,7 @@ LOOSE = {  # a whole entry with something wrong -> what it lists
 }
 
 
-@pytest.mark.parametrize("kind", LOOSE)
+@each("kind", LOOSE)
 def test_a_flaw_costs_nothing_but_itself(kind: str) -> None:
     flawed, urls = LOOSE[kind]
     text = f"<?xml version='1.0'?><urlset {SITEMAPS}>{ENTRY}{flawed}{ENTRY}</urlset>"
@@ -227,7 +228,7 @@ LENIENT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "urls"), LENIENT.values(), ids=LENIENT)
+@each(("text", "urls"), LENIENT.values())
 def test_what_others_read_is_read(text: str, urls: list[str]) -> None:
     content_type = "text/plain" if text.startswith("http") else "text/xml"
     assert is_sitemap(text.encode(), "", content_type)

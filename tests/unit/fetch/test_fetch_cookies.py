@@ -167,7 +167,7 @@ def test_a_secure_cookie_that_has_expired_or_is_elsewhere_is_in_nobodys_way() ->
     assert made.header(HOME) == "a=3"
 
 
-@pytest.mark.parametrize(
+@each(
     ("home", "cookie", "asked", "sent"),
     [
         ("http://192.0.2.7/", "a=1", "http://192.0.2.7/", "a=1"),

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from scrawler.fetch.guard import allowed_networks, refuses
 from tests.tables import each
 
@@ -39,7 +37,7 @@ NEVER += [
 ]
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@each("address", PUBLIC)
 def test_public(address):
     assert not refuses(address, allow_private=False)
     assert not refuses(address, allow_private=True)

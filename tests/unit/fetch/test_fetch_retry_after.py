@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.fetch.retry_after import retry_after
+from tests.tables import each
 
 NOW = int(datetime(2026, 11, 6, 8, 49, 7, tzinfo=UTC).timestamp() * 1000)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "seconds"),
     [
         ("0", 0.0),
@@ -34,7 +34,7 @@ def test_what_is_asked_for(value: str, seconds: float) -> None:
     assert retry_after(value, NOW) == seconds
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     ["", "soon", "-5", "1.5", "+3", "1e9", "5, 10", "\u0661\u0662", "Fri, 32 Nov 2026 08:49:37 GMT",
      "Fri, 06 Nov 2026 25:49:37 GMT", "Fri, 06 Foo 2026 08:49:37 GMT",

@@ -33,7 +33,7 @@ def test_each_file_allows_what_it_should(case: Case) -> None:
     assert {path: again.allows(f"http://h{path}") for path in case.verdicts} == case.verdicts
 
 
-@pytest.mark.parametrize("status", [301, 308, 400, 401, 403, 404, 410, 429, 499])
+@each("status", [301, 308, 400, 401, 403, 404, 410, 429, 499])
 def test_no_robots_allows_all(status):
     found = rules("User-agent: *\nDisallow: /\nCrawl-delay: 5\nSitemap: http://h/s", status)
     assert found.allows("http://h/x")
@@ -49,7 +49,7 @@ def test_a_site_that_cannot_say_allows_nothing(status):
     assert found.unavailable
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "seconds"),
     [
         ("Crawl-delay: 2.5", 2.5),

@@ -81,7 +81,7 @@ def test_http2_becomes_http1_text():
     assert wire.as_http1(first, wire.status_line(first[0])) == b"HTTP/1.0 200 Yes\r\n\r\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "status"),
     [
         ("HTTP/1.1 200 OK", 200),
@@ -122,7 +122,7 @@ def head_of(*headers: str) -> list[bytes]:
     return [f"{line}\r\n".encode() for line in ("HTTP/1.1 200 OK", *headers, "")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "unwanted"),
     [
         (["Content-Type: image/png"], "image/png"),

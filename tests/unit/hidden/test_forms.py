@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.features.hidden.forms import SearchForm, search_forms
+from tests.tables import each
 
 URL = "http://shop.example/list/index.html?page=2"
 
@@ -25,7 +25,7 @@ def test_without_an_action_it_is_sent_to_its_page() -> None:
     assert form == SearchForm("http://shop.example/list/index.html", "words")
 
 
-@pytest.mark.parametrize(
+@each(
     "form",
     [
         "<form method=post><input name=q></form>",

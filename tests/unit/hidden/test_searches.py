@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrawler.features.hidden.forms import SearchForm, search_forms
 from scrawler.features.hidden.rows import SEARCH, SEARCH_QUERY, SearchQueryRow, SearchRow
 from scrawler.features.hidden.searches import MOST_ANSWERS, Searches, read_search_page
 from scrawler.model.row_kinds import Row, RowKind
+from tests.tables import each
 
 PAGE = "http://a.test/"
 FORM = SearchForm("http://a.test/find", "q", (("in", "all"),), sure=True)
@@ -112,7 +111,7 @@ def test_words_of_the_frame_around_all_pages_are_not_asked_for() -> None:
     assert not [url for url in asked if "imprint" in url or "home" in url]
 
 
-@pytest.mark.parametrize(
+@each(
     "form",
     [
         '<form action="/unsubscribe"><input type=search name=q></form>',

@@ -6,12 +6,13 @@ import pytest
 
 from scrawler.features.push.asker import Answer
 from scrawler.features.push.proof import Proof
+from tests.tables import each
 
 KEY = "a1b2c3d4e5f6"
 USUAL = Proof(KEY, f"http://www.example.org/{KEY}.txt")
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "shown"),
     [
         (KEY, True),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrawler.model.windows import Window, read_window, until_open
+from tests.tables import each
 
 HOUR = 3_600_000
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "window"),
     [
         ("02:00-05:00", Window(120, 300)),

@@ -13,6 +13,7 @@ from scrawler.features.plan.progress import Bound
 from scrawler.features.plan.rules import PlannedSite, PlanRules
 from scrawler.features.plan.sizes import AssumedSizes
 from scrawler.model.sizes import SizedSite
+from tests.tables import each
 
 LIMITS = Limits("SCrawler", 60.0, None)
 
@@ -62,7 +63,7 @@ def test_a_limit_of_pages_cuts_each_seed() -> None:
     assert made.pages == 60
 
 
-@pytest.mark.parametrize("text", ["", "0", "x", "-1", "pareto:", "pareto:0", "1.5", "pareto:x"])
+@each("text", ["", "0", "x", "-1", "pareto:", "pareto:0", "1.5", "pareto:x"])
 def test_sizes_that_cannot_be(text: str) -> None:
     with pytest.raises(SettingsError, match="--pages-per-site"):
         AssumedSizes.parse(text)

@@ -15,6 +15,7 @@ from scrawler.features.plan.progress import Bound
 from scrawler.features.plan.rules import DISTRIBUTIONS, PlannedSite, PlanRules, longer
 from scrawler.features.plan.simulation import Run, simulate
 from scrawler.settings.parts import PART_KINDS
+from tests.tables import each
 
 FREE_CPU = {"cpu_per_request": 0.0, "cpu_per_seed": 0.0, "database_rows": 1e12}
 
@@ -27,7 +28,7 @@ def site(requests: int, response: float = 0.2, **more: float) -> PlannedSite:
     return PlannedSite((requests,), response, **more)
 
 
-@pytest.mark.parametrize(
+@each(
     ("planned", "rules", "seconds"),
     [
         (site(100), {"delay": 1.0}, 99 * 1.2 + 0.2),
@@ -40,7 +41,6 @@ def site(requests: int, response: float = 0.2, **more: float) -> PlannedSite:
         (site(100), {"delay": 1.0, "blocking": True}, 99 * 1.2 + 0.2),
         (site(100), {"delay": 0.0, "blocking": True, "per_site": 4}, 100 * 0.2),  # one at a time all the same
     ],
-    ids=("delay", "robots", "slow", "cap", "no-delay", "crawl-delay", "per-site", "classic", "classic-per-site"),
 )
 def test_one_site_takes_its_requests_and_the_pauses_between(
     planned: PlannedSite, rules: dict[str, object], seconds: float

@@ -20,9 +20,10 @@ from scrawler.revisit.change import (
     stable_text,
 )
 from scrawler.revisit.estimator import DAY_S, UNKNOWN
+from tests.tables import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("Updated 2026-11-23T10:20:30Z by us", "Updated 2025-01-02T03:04:05Z by us"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrawler.revisit.importance import RankError, by_depth, by_links, read_ranks
+from tests.tables import each
 
 
 def known(url: str) -> str | None:
@@ -24,7 +25,7 @@ def test_a_file_of_ranks() -> None:
     assert ranks.weight("http://c.example/") == 0.5  # nothing is said of it
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     ["http://a/", "http://a/ x", "http://a/ 0", "http://a/ -1", "http://a/ nan", "http://a/ inf", "a 1", "b c d"],
 )

@@ -20,6 +20,7 @@ from scrawler.revisit.learning import SharedDemand, SiteLearning, pack_rates, un
 from scrawler.revisit.policy import Bounds
 from scrawler.revisit.schedule import Policy
 from scrawler.revisit.visit import after_visit
+from tests.tables import each
 from tests.unit.revisit.rows import row_at
 
 DAY = 86_400_000
@@ -94,7 +95,7 @@ def test_a_clock_that_was_set_back_teaches_nothing() -> None:
     assert state.interval_ms > 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "second", "changed"),
     [
         ({}, {"result": Result.NOT_MODIFIED.value, "status": 304, "digest": b""}, 0),
@@ -188,7 +189,7 @@ def test_the_line_of_a_seed_overrides_settings() -> None:
     assert {type(wishes._replace(word=word).policy()) for word in POLICIES} == {Off, Fixed, Learning}
 
 
-@pytest.mark.parametrize(
+@each(
     ("columns", "said"),
     [
         ({"revisit": "daily"}, "revisit is 'daily'"),

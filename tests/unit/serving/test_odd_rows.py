@@ -18,6 +18,7 @@ from scrawler.features.serving.scanner import Scanner
 from scrawler.features.serving.tables import read_tables
 from scrawler.features.serving.templates import Templates
 from scrawler.features.serving.values import millis, read_as, segment
+from tests.tables import each
 
 ODD = """
 CREATE TABLE p (id INTEGER PRIMARY KEY, title TEXT, at REAL, made DATETIME, price NUMERIC);
@@ -105,7 +106,7 @@ def test_another_file_of_that_name_is_read(shop: tuple[Path, Rows]) -> None:
     assert rows.find("p/7") is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "value", [float("inf"), float("-inf"), float("nan"), 1e300, 10**400, Decimal("sNaN"), Decimal("Infinity"), -5, "x"]
 )
 def test_what_is_no_date(value: object) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from scrawler.features.serving.ranges import UNSATISFIABLE, Part, http_date, is_unchanged, wanted_part
+from tests.tables import each
 
 AT = 1_700_000_000_500
 TAG = '"abc"'
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "unchanged"),
     [
         ({}, False),
@@ -35,7 +36,7 @@ def test_without_a_date_only_the_tag_says_it() -> None:
     assert not is_unchanged({"if-modified-since": http_date(AT)}, TAG, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "part"),
     [
         ("bytes=0-9", Part(0, 10)),

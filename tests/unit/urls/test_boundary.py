@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrawler.model.scope import Boundary, Scope
 from scrawler.urls.boundary import BoundaryRule, boundary_name, not_within
+from tests.tables import each
 
 GIVEN = ("http://example.org/a", "https://www.shop.co.uk:8443/", "http://10.0.0.1/", "http://dotted.net./")
 
@@ -14,7 +13,7 @@ def rule(boundary: Boundary) -> BoundaryRule:
     return BoundaryRule(boundary, frozenset(boundary_name(url, boundary) for url in GIVEN))
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "enters"),
     [
         ("http://example.org/b", {"any", "domain", "host"}),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrawler.urls.filetype import NOT_DOCUMENTS, refused_types
+from tests.tables import each
 
 SOME = {"png", "jpg", "mp4", "mp3", "woff2", "zip", "7z", "gz", "exe", "css", "js"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("accept", "not_refused"),
     [
         ((), set()),

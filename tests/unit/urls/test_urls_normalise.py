@@ -238,7 +238,7 @@ def test_the_usual_path_is_plain(path: str) -> None:
     assert resolve_plain(path, "http://h/a/b/", "http://h/") == normalise(path, "http://h/a/b/c.html").url
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "url"),
     [
         ("example.com/path", "http://example.com/path"),

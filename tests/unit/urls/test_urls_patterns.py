@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.urls.patterns import fold, patterns_of
+from tests.tables import each
 
 FOLDED = {
     "/t3/p12.html": "/t*/p*.html",
@@ -30,12 +30,12 @@ WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", FOLDED)
+@each("path", FOLDED)
 def test_what_is_folded(path: str) -> None:
     assert patterns_of(f"http://h8:80/{path[1:]}").own == f"http://h8:80{FOLDED[path]}"
 
 
-@pytest.mark.parametrize("path", WORDS)
+@each("path", WORDS)
 def test_words_stay_words(path: str) -> None:
     assert patterns_of(f"http://h8{path}") == ("", "")
 

@@ -127,7 +127,7 @@ def test_an_authority_is_replaced_and_nothing_else() -> None:
     assert with_authority("https://h/t", {"t": "example.org"}) == "https://h/t"
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "refused"),
     [
         ("http://h/a.jpg", True),

@@ -119,7 +119,7 @@ def test_a_long_url_is_spelt_quickly(unit: str) -> None:
     assert time.thread_time() - begin < 6  # of CPU; at most 0.3 s, and anything quadratic takes many minutes
 
 
-@pytest.mark.parametrize(
+@each(
     ("home", "other"),
     [
         ("http://example.org/x", {"www.example.org": "example.org"}),

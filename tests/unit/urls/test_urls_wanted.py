@@ -73,7 +73,7 @@ def test_what_a_pattern_fits(pattern: str, url: str, fits: bool) -> None:
     assert bool(UrlPatterns((pattern,), ()).refusal(url)) is not fits
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "words"),
     [
         ("", "an empty pattern fits no URL"),
@@ -122,7 +122,7 @@ def test_without_patterns_there_is_nothing_to_ask() -> None:
     assert url_patterns(("/a",), ()) == url_patterns(("/a",), ())
 
 
-@pytest.mark.parametrize(
+@each(
     "pattern",
     [
         "(a+)+$", "(a|aa)+$", "(a|a)*b", "(x+x+)+y", "^https?://[^/]+/(.*)*$", r"(\w+\s?)*x", "([a-z]+)*",
