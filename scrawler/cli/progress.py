@@ -104,7 +104,7 @@ def crawl_text(progress: Progress, machines: int, width: int | None = None, left
     whole = (
         f"{there}{counted(progress.pages, 'page')}, {progress.pages_per_second:,.0f} pages/s, "
         f"seeds: {progress.done:,} done {progress.active:,} active {progress.waiting:,} waiting, "
-        f"{counted(progress.errors, 'error')}{_rest_text(progress)}{_copies_text(progress)}{paused}{outage}"
+        f"{counted(progress.errors, 'error')}{_rest_text(progress)}{progress.told}{paused}{outage}"
     )
     time_left = "" if progress.paused or progress.outage or left is None else left_text(left)
     if time_left:
@@ -146,10 +146,6 @@ def _rest_text(progress: Progress) -> str:
         return line
     until = f", next in {_time_text(progress.rest_s)}" if progress.rest_s >= 1 else ""
     return f"; resting: {counted(progress.resting, 'site')}{until}{line}"
-
-
-def _copies_text(progress: Progress) -> str:
-    return f"; {counted(progress.uncopied, 'WARC file')} to be copied" if progress.uncopied else ""
 
 
 def _time_text(seconds: float) -> str:

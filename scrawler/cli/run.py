@@ -247,14 +247,14 @@ def run_and_tell(
         if summary.given_up:
             raise ScrawlerError("; ".join(summary.given_up))
         finish(summary)
-        if summary.uncopied_why:
-            LOG.warning("scrawler: %s", summary.uncopied_why)
+        for warning in summary.warnings:
+            LOG.warning("scrawler: %s", warning)
         if summary.lost[0]:
             with suppress(StoreError):  # losses that could not be marked are told once more
                 mark_losses_told(settings, summary)
             raise RecordsLostError(f"{LossState.GONE}: {lost_text(LostSum(*summary.lost))}; {WHAT_TO_DO}")
-        if summary.uncopied and summary.outcome == "ended":
-            raise ArchiveError(f"{counted(summary.uncopied, 'WARC file')} not copied to {settings.archive_to}")
+        if summary.undone:
+            raise ArchiveError(summary.undone)
         if options.fails_without_page and not summary.pages:
             raise NoPageError("no seed brought a page in this run; `scrawler seeds` says how each one ended")
 
@@ -369,7 +369,7 @@ def _print_summary(summary: RunSummary, settings: Settings, *, err: bool = False
             **proxies_text(*summary.dead_at_proxies),
             **left_out_text(summary.left_out, summary.seeds, summary.pushed_back),
             "WARC files": _files(summary.warc_files),
-            **_copies(summary, settings),
+            **summary.told,
             **_lost(summary),
         },
         err=err,
@@ -398,13 +398,6 @@ def _saved(summary: RunSummary, settings: Settings) -> dict[str, str]:
 def _lost(summary: RunSummary) -> dict[str, str]:
     lost = LostSum(*summary.lost)
     return {LossState.GONE.value: lost_text(lost)} if lost.files else {}
-
-
-def _copies(summary: RunSummary, settings: Settings) -> dict[str, str]:
-    if settings.archive_to is None:
-        return {}
-    waiting = f"; {summary.uncopied:,} not yet: `scrawler archive-copy`, or the next run" if summary.uncopied else ""
-    return {"copied": f"{counted(summary.copied, 'WARC file')} to {settings.archive_to}{waiting}"}
 
 
 def _files(names: Sequence[str]) -> str:

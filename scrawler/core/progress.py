@@ -105,6 +105,7 @@ class Progress:
     copied: int = 0  # WARC files that this run has copied elsewhere (`archive_to`)
     uncopied: int = 0  # WARC files of this host that are finished, and not copied yet
     copies: Copies | None = None  # all of that; None: nothing is to be copied
+    told: str = ""  # what features that work beside the machines say, for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,9 @@ class RunSummary:
     copied: int = 0  # WARC files that this run has copied elsewhere (`archive_to`)
     uncopied: int = 0  # WARC files of this host that are finished, and not copied yet
     uncopied_why: str = ""  # why these are not, where the run has ended
+    told: Mapping[str, str] = field(default_factory=dict)  # what features that worked beside it say, by what it is of
+    warnings: tuple[str, ...] = ()  # what they say last
+    undone: str = ""  # what they were to do and have not done, where the crawl has ended; empty: nothing
     saved: int = (
         0  # bytes of bodies that were not archived again, of the whole crawl: 304, or an earlier crawl has them
     )

@@ -293,7 +293,9 @@ class Copying:
         """Return how a run goes, with its copies."""
         if self._remote is None:
             return progress
-        return replace(progress, copied=self.copies.files, uncopied=self.copies.waiting, copies=replace(self.copies))
+        waiting = self.copies.waiting
+        told = f"{progress.told}; {counted(waiting, 'WARC file')} to be copied" if waiting else progress.told
+        return replace(progress, copied=self.copies.files, uncopied=waiting, copies=replace(self.copies), told=told)
 
     def finished(self, summary: RunSummary, stop: threading.Event) -> RunSummary:
         """Copy what is left where the crawl has ended, until `stop`; return what a run did, with its copies."""
@@ -307,7 +309,19 @@ class Copying:
                 _copier(self._settings, self._remote, self.copies).look()
         except (ArchiveError, StoreError) as error:
             why = str(error)
-        return replace(summary, copied=self.copies.files, uncopied=self.copies.waiting, uncopied_why=why)
+        return self._told_in(replace(summary, copied=self.copies.files, uncopied=self.copies.waiting, uncopied_why=why))
+
+    def _told_in(self, summary: RunSummary) -> RunSummary:
+        """Return the summary with what is to be said of copies."""
+        number, to, left = counted(summary.copied, "WARC file"), self._settings.archive_to, summary.uncopied
+        waiting = f"; {left:,} not yet: `scrawler archive-copy`, or the next run" if left else ""
+        undone = f"{counted(left, 'WARC file')} not copied to {to}" if left and summary.outcome == "ended" else ""
+        return replace(
+            summary,
+            told={**summary.told, "copied": f"{number} to {to}{waiting}"},
+            warnings=(*summary.warnings, summary.uncopied_why) if summary.uncopied_why else summary.warnings,
+            undone=summary.undone or undone,
+        )
 
 
 class _Either(threading.Event):
