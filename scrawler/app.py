@@ -22,7 +22,7 @@ from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError, StoreError
-from scrawler.feature import hooked
+from scrawler.feature import features_on, hooked
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
@@ -38,6 +38,7 @@ from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.earlier import EarlierCrawl, close_earlier, open_earlier
 from scrawler.store.engine import SMALL_CACHE, Database, Waiting, open_database
+from scrawler.store.features import ready_features, require_features
 from scrawler.store.left_out import left_out
 from scrawler.store.losses import Losses
 from scrawler.store.machines import Machines
@@ -110,6 +111,8 @@ def run_crawl(
     with ExitStack() as stack:
         database = stack.enter_context(patiently_opened(settings, stop, say))
         crawl, settings = _open_crawl(database, settings)
+        require_features(database)
+        ready_features(database, features_on(settings))
         earlier = stack.enter_context(_earlier_opened(settings, database, stop))
         if own_process:
             gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help

@@ -75,6 +75,7 @@ class Feature(NamedTuple):
         library: methods of `Crawl`, by name: functions whose first argument is the crawl.
         hooks: what it offers at a place of the crawler that asks for more, by the name of that place (`hooked`).
         needs: names of the features without which it does not work.
+        version: of the rows that it keeps in the database, which needs the feature from then on; 0: it keeps none.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Feature(NamedTuple):
     library: Mapping[str, str] = {}
     hooks: Mapping[str, str] = {}
     needs: tuple[str, ...] = ()
+    version: int = 0
 
 
 @lru_cache(maxsize=1)
@@ -98,6 +100,11 @@ def features() -> tuple[Feature, ...]:
     taken = {feature.name for feature in own}
     others = [feature for feature in _of_others() if feature.name not in taken]
     return (*own, *others)
+
+
+def features_on(settings: Any) -> list[Feature]:
+    """Return the features that are wanted by the settings of a crawl."""
+    return [feature for feature in features() if feature.is_on(settings)]
 
 
 def feature_parts(setting: str) -> dict[str, str]:
@@ -156,6 +163,8 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     * validate: a function that refuses settings before a run (SettingsError)
     * output: a function that may take what `crawl -o` is to write (`scrawler.cli.run.TakeOutput`)
     * report: a function that adds sections to a report (`scrawler.insight.reporting.Reporter`)
+    * upgrade: of other packages, a function that makes or changes the tables of the feature in a database
+      (`scrawler.store.features.Upgrade`)
     * why: a function that adds facts on a URL that was fetched (`scrawler.insight.answer.Teller`)
     * status: a function that tells how a crawl stands (`scrawler.api.standing.TellStanding`)
     * told: a function that yields lines about a run that is over, of its crawl and its options

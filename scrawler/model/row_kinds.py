@@ -14,7 +14,7 @@ class RowKind(NamedTuple):
     """Rows of one table, written in the transaction of the pages that they come with.
 
     Fields:
-        table: its name.
+        table: leads to it, as `package.module:TABLE`.
         columns: what a row holds, in order; the first `key` of them are its primary key.
         key: of two rows with the same key that wait together, the later one counts.
     """
@@ -37,7 +37,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
 
 
 def gathered(parts: Iterable[Rows]) -> list[tuple[RowKind, list[Row]]]:
-    """Return all rows of each kind, in the order of their keys; kinds by the names of their tables.
+    """Return all rows of each kind, in the order of their keys; kinds by their tables.
 
     Writers that go through tables, or a table, in different orders lock each other out.
     """

@@ -33,6 +33,7 @@ from scrawler.model.rows import (
 )
 from scrawler.model.seeds import SeedState
 from scrawler.model.visits import UrlChange, UrlState
+from scrawler.references import load_object
 from scrawler.store.ahead import LISTED_IN
 from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.demand import Demands
@@ -50,7 +51,6 @@ from scrawler.store.tables import (
     jar,
     lane,
     machine,
-    metadata,
     page,
     pattern,
     published_url,
@@ -107,12 +107,14 @@ class Checkpoints:
         self._pages = BulkInsert.inserting(page, PageRow._fields, compiler)
         self._lanes = BulkInsert.replacing(lane, _LANE, compiler)
         self._chunks = BulkInsert.replacing(chunk, _CHUNK, compiler)
-        self._relations = BulkInsert.replacing(relation, RelationRow._fields, compiler)
-        self._patterns = BulkInsert.replacing(pattern, PatternRow._fields, compiler)
+        self._of_seeds = {  # rows by their field in deltas of seeds, in the order in which all machines write them
+            "relations": BulkInsert.replacing(relation, RelationRow._fields, compiler),
+            "patterns": BulkInsert.replacing(pattern, PatternRow._fields, compiler),
+            "rejections": BulkInsert.ignoring(rejection, RejectionRow._fields, compiler),
+            "sitemap_urls": BulkInsert.replacing(sitemap_url, SitemapRow._fields, compiler),
+        }
         self._jars = BulkInsert.replacing(jar, ("seed_id", "data"), compiler)
         self._kinds: dict[RowKind, BulkInsert] = {}  # of features, as they come
-        self._rejections = BulkInsert.ignoring(rejection, RejectionRow._fields, compiler)
-        self._sitemap_urls = BulkInsert.replacing(sitemap_url, SitemapRow._fields, compiler)
         self._published = BulkInsert.ignoring(published_url, PublishedRow._fields, compiler)
         self._publishers = BulkInsert.replacing(publisher, PublisherRow._fields, compiler)
         self._robots = BulkInsert.replacing(robots, RobotsRow._fields, compiler)
@@ -206,11 +208,9 @@ class Checkpoints:
         by_two = itemgetter(0, 1)
         found = sorted((row for one in seeds for row in one.externals), key=self._externals_order)
         done.update(self._externals.keep(connection, found) or {})
-        self._relations.run(connection, sorted((row for one in seeds for row in one.relations), key=by_two))
-        self._patterns.run(connection, sorted((row for one in seeds for row in one.patterns), key=by_two))
+        for name, insert in self._of_seeds.items():
+            insert.run(connection, sorted((row for one in seeds for row in getattr(one, name)), key=by_two))
         self._jars.run(connection, [(one.seed_id, one.jar) for one in seeds if one.jar is not None])
-        self._rejections.run(connection, sorted((row for one in seeds for row in one.rejections), key=by_two))
-        self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
         visited: list[SiteDelta] = []
         if any(one.states for one in seeds):
             visited = [delta for delta in deltas if any(one.states for one in delta.seeds)]
@@ -239,7 +239,8 @@ class Checkpoints:
 
     def _of_kind(self, kind: RowKind) -> BulkInsert:
         if kind not in self._kinds:
-            self._kinds[kind] = BulkInsert.replacing(metadata.tables[kind.table], kind.columns, self._database.compiler)
+            table = load_object(kind.table)
+            self._kinds[kind] = BulkInsert.replacing(table, kind.columns, self._database.compiler)
         return self._kinds[kind]
 
     def _write_pages(self, connection: Connection, seeds: list[SeedDelta]) -> Counter[str]:

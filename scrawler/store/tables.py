@@ -219,6 +219,14 @@ schema_version = Table(
     _number("applied_at"),
 )
 
+feature = Table(
+    "feature",
+    metadata,
+    _word("name", 64, "of the room of a feature that keeps rows of its own in this database", key=True),
+    _small("version", "of its tables"),
+    _number("since", "when a run first used it"),
+)
+
 crawl = Table(
     "crawl",
     metadata,

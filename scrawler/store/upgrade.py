@@ -8,6 +8,7 @@ from scrawler.errors import StoreError
 from scrawler.model.machines import LEASE
 from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, Waiting, connect
+from scrawler.store.features import upgrade_features
 from scrawler.store.final_dots import dotted_sites, join_dotted_sites
 from scrawler.store.migrations import check_columns, known_version, migrate, newest_version
 from scrawler.store.overview import LIVING, is_silent
@@ -31,6 +32,7 @@ def upgrade_database(url: str) -> list[int]:
             join_dotted_sites(database)
         applied = migrate(database.begin, database.dialect)
         database.reading(lambda connection: check_columns(connection, database.where))
+        upgrade_features(database)
         return applied
     finally:
         database.close()

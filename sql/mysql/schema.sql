@@ -8,6 +8,13 @@ CREATE TABLE schema_version (
     PRIMARY KEY (version)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
+CREATE TABLE feature (
+    name VARCHAR(64) NOT NULL,  -- of the room of a feature that keeps rows of its own in this database
+    version INTEGER NOT NULL,  -- of its tables
+    since BIGINT NOT NULL,  -- when a run first used it
+    PRIMARY KEY (name)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 CREATE TABLE crawl (
     id BIGINT NOT NULL,  -- always 1: one database holds one crawl
     name VARCHAR(255) NOT NULL,
@@ -676,4 +683,4 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-INSERT INTO schema_version (version, applied_at) VALUES (13, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
+INSERT INTO schema_version (version, applied_at) VALUES (14, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

@@ -8,6 +8,13 @@ CREATE TABLE schema_version (
     PRIMARY KEY (version)
 );
 
+CREATE TABLE feature (
+    name VARCHAR(64) COLLATE "C" NOT NULL,  -- of the room of a feature that keeps rows of its own in this database
+    version INTEGER NOT NULL,  -- of its tables
+    since BIGINT NOT NULL,  -- when a run first used it
+    PRIMARY KEY (name)
+);
+
 CREATE TABLE crawl (
     id BIGINT NOT NULL,  -- always 1: one database holds one crawl
     name VARCHAR(255) COLLATE "C" NOT NULL,
@@ -677,4 +684,4 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 );
 
-INSERT INTO schema_version (version, applied_at) VALUES (13, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));
+INSERT INTO schema_version (version, applied_at) VALUES (14, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));

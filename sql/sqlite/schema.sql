@@ -8,6 +8,13 @@ CREATE TABLE schema_version (
     PRIMARY KEY (version)
 ) STRICT;
 
+CREATE TABLE feature (
+    name TEXT NOT NULL,  -- of the room of a feature that keeps rows of its own in this database
+    version INTEGER NOT NULL,  -- of its tables
+    since INTEGER NOT NULL,  -- when a run first used it
+    PRIMARY KEY (name)
+) STRICT;
+
 CREATE TABLE crawl (
     id INTEGER NOT NULL,  -- always 1: one database holds one crawl
     name TEXT NOT NULL,
@@ -711,4 +718,4 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_url_hash_in_part
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('candidate', 'candidate_url_hash_in_parts', '1048576 262144 131072 2');
 ANALYZE sqlite_schema;
 
-INSERT INTO schema_version (version, applied_at) VALUES (13, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (14, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -99,7 +99,7 @@ class AnswerHandler:
         if reading.again is not None:
             self._list_again(flight, response, reading.again)
         elif flight.lane.refetches:  # only its record was lost: all that it led to is listed, and counted
-            self.finish(flight, self._row(flight, response, reading), response, reading.text_print)
+            self.finish(flight, self._row(flight, response, reading), response, reading)
         else:
             self._apply_last(flight, response, reading)
 
@@ -146,7 +146,7 @@ class AnswerHandler:
             party.add_relation(row.url_hash, "canonical", target)
         if reading.sitemap is not None and party.told is not None:
             note_list_read(party.told, reading.sitemap, row)
-        self.finish(flight, row, response, reading.text_print)
+        self.finish(flight, row, response, reading)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> Fault | None:
         """Take the answer at an address literal: if it is the site, the links to it that have waited are internal.
@@ -173,9 +173,12 @@ class AnswerHandler:
         return fault
 
     def finish(
-        self, flight: PageFlight, row: PageRow, response: Response | None = None, text_print: bytes = b""
+        self, flight: PageFlight, row: PageRow, response: Response | None = None, page: PageRead | None = None
     ) -> None:
-        """Give an entry its final result; `response` is the answer that says it, if one came."""
+        """Give an entry its final result; `response` is the answer that says it, `page` what it was read to say.
+
+        Without a page, as after a fault, which may be a step's own, no step can keep the row from its place.
+        """
         if flight.lane.rereads:
             _finish_rereading(flight, row)
             return
@@ -191,9 +194,14 @@ class AnswerHandler:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
             note_list(flight, row)
         if flight.party.policy is not None:
-            row = note_visit(flight, row, response, flight.party.policy, text_print)
+            row = note_visit(flight, row, response, flight.party.policy, b"" if page is None else page.text_print)
         for finish in self._steps.finishes:
-            row = finish(flight, row, response)
+            try:
+                row = finish(flight, row, response, page)
+            except BaseException as error:
+                fault_of(error)  # what is no fault is raised again
+                if page is not None:
+                    raise
         flight.lane.finish(flight.index)
         flight.party.add_page(row)
 

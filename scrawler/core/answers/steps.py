@@ -53,8 +53,11 @@ class Step(Protocol):
         A page that asks not to follow its links, and is obeyed, does not come here.
         """
 
-    def finish(self, flight: PageFlight, row: PageRow, response: Response | None) -> PageRow:
-        """Add to the row of a URL that has its last answer, or was refused (None), under the turn."""
+    def finish(self, flight: PageFlight, row: PageRow, response: Response | None, page: PageRead | None) -> PageRow:
+        """Add to the row of a URL that has its last answer, or was refused (None), under the turn.
+
+        After a fault, which may be one of this very method, it is called once more, without a page.
+        """
 
     def ask_on(self, site: SiteContext, party: SeedContext, urls: UrlLister) -> bool:
         """List one more URL of a party that has nothing at hand or in flight, under the turn; False: there is none."""
@@ -62,7 +65,7 @@ class Step(Protocol):
 
 Reads = tuple[Callable[[PageFlight, Response, PageRead], None], ...]
 Follows = tuple[Callable[[PageFlight, PageRead, UrlLister], bool], ...]
-Finishes = tuple[Callable[[PageFlight, PageRow, Response | None], PageRow], ...]
+Finishes = tuple[Callable[[PageFlight, PageRow, Response | None, PageRead | None], PageRow], ...]
 AsksOn = tuple[Callable[[SiteContext, SeedContext, UrlLister], bool], ...]
 PartyStates = tuple[Callable[[SiteContext, SeedContext], PartyState | None], ...]
 

@@ -15,6 +15,7 @@ FEATURE = Feature(
     is_on=_is_on,
     settings="scrawler.features.hidden.settings:HiddenSettings",
     groups={"crawl": ("hidden", "hidden_queries")},
+    version=1,
     hooks={
         "build": "scrawler.features.hidden.step:build",
         "report": "scrawler.features.hidden.telling:sections",

@@ -67,7 +67,7 @@ class HiddenStep:
             return
         page.found[self.at] = read_search_page(links.page, links.is_xml, flight.entry.url, links.base, links.charset)
 
-    def finish(self, flight: PageFlight, row: PageRow, response: Response | None) -> PageRow:
+    def finish(self, flight: PageFlight, row: PageRow, response: Response | None, page: PageRead | None) -> PageRow:
         """Note that a URL has its final result, and what a query that redirects has listed."""
         party = flight.party
         searches = self._searches(party)

@@ -1,0 +1,84 @@
+"""Which features a database needs: those that keep rows of their own in it.
+
+Features of this program have their tables in sql/. One of another package makes its own when a run first uses it, with
+its name before theirs, and changes them when a newer version comes; the crawler leaves tables alone that it does not
+know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from sqlalchemy import Connection, select
+
+from scrawler.errors import StoreError
+from scrawler.feature import Feature, features
+from scrawler.references import load_object
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.engine import Database
+from scrawler.store.tables import feature
+
+
+class Upgrade(Protocol):
+    """Makes the tables of a feature, or changes them, from the version that is there; 0: there are none.
+
+    It may be called again after a kill, or by two machines at the same time: `CREATE TABLE IF NOT EXISTS`.
+    """
+
+    def __call__(self, connection: Connection, version: int, /) -> None:
+        """Raises what the database raises."""
+
+
+def missing_features(database: Database) -> list[str]:
+    """Return the names of the features that a database needs, and that are not installed. Raises StoreError."""
+    there = {one.name for one in features()}
+    return sorted(name for name, _ in _needed(database) if name not in there)
+
+
+def has_rows_of(database: Database, name: str) -> bool:
+    """Tell whether a feature keeps rows in a database: until a run has used it, its tables may not be there."""
+    return bool(database.rows(select(feature.c.name).where(feature.c.name == name)))
+
+
+def require_features(database: Database) -> None:
+    """Raises StoreError where a feature is away that the database needs."""
+    if missing := missing_features(database):
+        raise StoreError(
+            f"{database.where} has rows of the feature {', '.join(missing)}, which is not installed: install what"
+            " brings it"
+        )
+
+
+def ready_features(database: Database, wanted: Iterable[Feature]) -> list[str]:
+    """Let features that keep rows make or change their tables; return the names of those that had to.
+
+    Raises StoreError.
+    """
+    versions = dict(_needed(database))
+    behind = [one for one in wanted if one.version > versions.get(one.name, 0)]
+    for one in behind:
+        _upgrade(database, one, versions.get(one.name, 0))
+    return [one.name for one in behind]
+
+
+def upgrade_features(database: Database) -> list[str]:
+    """Let those features change their tables that the database needs already; return the names of those that had to."""
+    known = {name for name, _ in _needed(database)}
+    return ready_features(database, [one for one in features() if one.name in known])
+
+
+def _needed(database: Database) -> list[tuple[str, int]]:
+    return [(row[0], row[1]) for row in database.rows(select(feature.c.name, feature.c.version))]
+
+
+def _upgrade(database: Database, one: Feature, version: int) -> None:
+    now = database.now()
+    note = BulkInsert.replacing(feature, ("name", "version", "since"), database.compiler)
+
+    def work(connection: Connection) -> None:
+        if (reference := one.hooks.get("upgrade")) is not None:
+            load_object(reference)(connection, version)
+        note.run(connection, [(one.name, one.version, now)])
+
+    database.retrying(work)
