@@ -32,9 +32,9 @@ METRICS = ["prometheus_client>=0.20"]
 DOCS = ["mkdocs-awesome-nav>=3.3", "mkdocs-material>=9.7", "mkdocstrings-python>=2.0"]
 BROWSER = ["playwright>=1.45"]
 EXCHANGE = ["kombu[redis]>=5.4"]
-LISTEN = ["starlette>=1.0", "uvicorn>=0.40", "dnspython>=2.7"]
+LISTEN = ["starlette>=1.0", "uvicorn>=0.40", "h11>=0.16", "dnspython>=2.7"]
 POSTGRESQL = ["psycopg[binary]>=3.3"]
-SERVE = ["starlette>=1.0", "uvicorn>=0.40", "jinja2>=3.1.6", "http-message-signatures>=3.0"]
+SERVE = ["starlette>=1.0", "uvicorn>=0.40", "h11>=0.16", "jinja2>=3.1.6", "http-message-signatures>=3.0"]
 DEV = [
     *TEST,
     *EXPERIMENTS,

@@ -9,6 +9,7 @@ from scrawler.store.tables import metadata
 
 TABLES = {
     "schema_version": "A row for each migration that was applied; the newest alone where all was made at once.",
+    "feature": "A row for each feature that keeps rows of its own in this database: whoever crawls with it needs them.",
     "crawl": "One row: the crawl, and what was ordered for all of its machines.",
     "run": "A row for each run of a machine: its settings, and what came of it. Of the same settings only the newest"
     " has all; earlier ones have what is read there, and `as_in_run`, the id of that run.",

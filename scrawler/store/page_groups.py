@@ -38,7 +38,7 @@ _page = page_table.c
 # several columns takes as long as all the rest. These are the bits where its parts begin, the lowest ones for
 # the time. A status has three digits. The texts are numbered: results as they are listed, media types as they come
 # first. A page with any other is a group of its own, by the negative of its id, and what it is stands in the page.
-_SIZE_AT, _TYPE_AT, _RESULT_AT, _FLAGS_AT, _STATUS_AT, _DEPTH_AT, _PERIOD_AT = 4, 7, 11, 16, 35, 45, 52
+_SIZE_AT, _TYPE_AT, _RESULT_AT, _FLAGS_AT, _STATUS_AT, _DEPTH_AT, _PERIOD_AT = 4, 7, 11, 16, 36, 46, 53
 _RESULTS = [result.value for result in Result]
 _TYPES_NUMBERED = 1 << _RESULT_AT - _TYPE_AT
 _LOOKED_AT = 20_000  # pages whose media types are numbered, the most frequent first

@@ -20,8 +20,8 @@ _LENGTHS = (  # each is a multiple of the one before, so that periods can be joi
     *(_HOUR * n for n in (1, 2, 6, 12)),
     *(_DAY * 2**n for n in range(16)),
 )
-_NUMBERS = 1 << 11
-_BEFORE = 1 << 9  # periods before the first that have a number
+_NUMBERS = 1 << 10
+_BEFORE = 1 << 8  # periods before the first that have a number
 
 
 class Periods(NamedTuple):
