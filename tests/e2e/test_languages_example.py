@@ -52,6 +52,10 @@ def test_a_feature_of_another_package_is_three_files(root: str, tmp_path: Path) 
     files = [file for file in EXAMPLE.iterdir() if file.is_file()]
     assert len(files) == 3
     assert sum(len(file.read_text().splitlines()) for file in files) <= 150
+    page = (EXAMPLE.parents[1] / "how-to/write-a-feature.md").read_text()
+    assert all(file.read_text().strip() in page for file in EXAMPLE.glob("*.py")), (
+        "the page shows the programs as they are"
+    )
     package = tmp_path / "installed"
     package.mkdir()
     for file in EXAMPLE.glob("*.py"):
