@@ -23,7 +23,7 @@ from scrawler.fetch.old_tls import accept_old_servers
 made, url, insecure = sys.argv[1], sys.argv[2], sys.argv[3] == "insecure"
 if insecure:
     accept_old_servers()
-module, _, name = ("scrawler.fetch." + made).partition(":")
+module, _, name = ("scrawler." + made).partition(":")
 limits = FetchLimits("test", 5.0, 20.0, 1000, 1, not insecure)
 downloader = getattr(__import__(module, fromlist=[name]), name)(limits)
 downloader.start(Request(url, "127.0.0.1"))
@@ -59,7 +59,7 @@ def _serve(listener: socket.socket) -> bool:
         return not (answer[:1] == bytes([_REFUSED]) and answer[6:7] == b"\x28")  # handshake_failure
 
 
-@pytest.mark.parametrize("downloader", ["curl:CurlDownloader", "blocking:RequestsDownloader"])
+@pytest.mark.parametrize("downloader", ["fetch.curl:CurlDownloader", "features.classic.blocking:RequestsDownloader"])
 @pytest.mark.parametrize("how", ["insecure", "checked"])
 def test_an_old_server_is_asked_where_certificates_are_not_checked(downloader: str, how: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:

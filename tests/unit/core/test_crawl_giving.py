@@ -40,6 +40,8 @@ class _Queued(_Site):
 class _NoBudget:
     """What waits for addresses: nobody here."""
 
+    alone = False
+
     def could_dismiss(self, _address: str) -> bool:
         return False
 

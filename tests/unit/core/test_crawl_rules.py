@@ -15,6 +15,7 @@ IN_OTHER_WORDS = {
     "logins",
     "most_unsent",
     "patterns",
+    "settings",
     "change_list_ms",
     "retry_pause_ms",
     "revisit_policy",
