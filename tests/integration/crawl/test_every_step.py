@@ -24,6 +24,7 @@ import scrawler
 from scrawler.core.answers import aliases, long_pages
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.lister import SitemapLister
+from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.answers.reading import AnswerReader
 from scrawler.core.asking import visits
@@ -66,7 +67,8 @@ GUARDS = (
     Visits._start_page,
 )  # fmt: skip
 ONE_STEP = (
-    PagePipeline.archive, PagePipeline.archive_alone, AnswerReader._archived,
+    PagePipeline.archive, PagePipeline.archive_alone, AnswerReader._archive, AnswerReader._archive_again,
+    PageRead.__init__, PageRead.met,
     AnswerHandler.count, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.unseen, LayeredSeen.add,
     Lane.append, Lane.finish,
