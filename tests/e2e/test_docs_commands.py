@@ -63,6 +63,7 @@ NOT_RUN = {
     "--dedup-from": "tests/integration/crawl/test_dedup.py",
     "127.": "a synthetic web's own addresses; tests/integration/crawl/test_crawl_why.py",
     "--webhook": "tests/integration/push",
+    "languages": "tests/e2e/test_languages_example.py installs that feature",
     "no-translations": "tests/integration/crawl/test_crawl_plugins.py installs that filter",
     "SCrawler-demo": "what make demo says",
     "/var/www": "a folder of a server",
