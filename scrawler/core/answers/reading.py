@@ -151,15 +151,19 @@ class AnswerReader:
             page.flags = self._flags(flight, response, ALL_ALLOWED)
             return
         cut = response.result is not Result.FETCHED and is_cut_page(response)
-        links = None if flight.entry.role is EntryRole.ASSET else self._pipeline.links(response, page.media_type)
-        if links is not None:
-            self._read_text(flight, links, cut)
-        if "refresh" in response.headers:
-            links = refreshed(response, links)
-        page.links = links
+        if flight.entry.role is not EntryRole.ASSET:
+            page.links = self._links(flight, response, page.media_type, cut)
+        links = page.links
         page.flags = self._flags(flight, response, self._pipeline.directives(response, links))
         if cut and links is not None and links.any:
             page.flags |= PageFlag.TRUNCATED
+
+    def _links(self, flight: PageFlight, response: Response, media_type: str, cut: bool) -> PageLinks | None:
+        """Find the links of a page, which is HTML unless a header refreshes it, and read of it what is wanted."""
+        links = self._pipeline.links(response, media_type)
+        if links is not None:
+            self._read_text(flight, links, cut)
+        return refreshed(response, links) if "refresh" in response.headers else links
 
     def _read_sitemap(self, flight: PageFlight, response: Response, page: PageRead, sitemap: Sitemap) -> None:
         flags = self._flags(flight, response, self._pipeline.directives(response, None)) | PageFlag.SITEMAP

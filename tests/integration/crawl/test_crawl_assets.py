@@ -21,7 +21,7 @@ HOME = page(
     "<link rel=stylesheet href=/style.css><img src=/i.png srcset='/i2.png 2x, http://cdn.example/i3.png 3x'>"
     "<img src='data:image/png;base64,AAAA'><script src='http://cdn.example/x.js'></script><img src='/page'>"
     "<img src=/as-html><img src=/moved.png><img src=/out.png><img src=/loop-1.png><img src=/secret/i.png>"
-    "<img src=/gone.png><a href=/linked.png>x</a><div data-src=/lazy.png></div>",
+    "<img src=/gone.png><img src=/again.png><a href=/linked.png>x</a><div data-src=/lazy.png></div>",
     links=("/page",),
 )
 SITE: dict[str, Reply] = {
@@ -30,6 +30,7 @@ SITE: dict[str, Reply] = {
     "/page": page("<img src=/deep.png><img src=/i.png>", links=("/too-deep",)),
     "/as-html": page("<img src=/no.png>", links=("/no",)),
     "/style.css": CSS,
+    "/again.png": answer(b"\x89PNG", "200 OK", "Content-Type: image/png", "Refresh: 0; url=/no"),  # it shows no page
     "/moved.png": redirect("/moved-to.zip"),
     "/out.png": redirect("http://cdn.example/out.png"),
     "/loop-1.png": redirect("/loop-2.png"),
@@ -39,7 +40,7 @@ SITE: dict[str, Reply] = {
 PAGES = {"/": 0, "/page": 1}
 ASSETS = {
     **dict.fromkeys(("/style.css", "/i.png", "/i2.png", "/as-html", "/moved.png", "/out.png", "/loop-1.png"), 1),
-    **dict.fromkeys(("/gone.png", "/secret/i.png"), 1),
+    **dict.fromkeys(("/gone.png", "/again.png", "/secret/i.png"), 1),
     "/deep.png": 2,
     **dict.fromkeys(("/moved-to.zip", "/loop-2.png"), 1),  # a redirect costs no depth
 }
