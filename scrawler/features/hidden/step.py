@@ -76,6 +76,7 @@ class HiddenStep:
         if row.result == Result.REDIRECT.value and flight.known is None:
             searches.redirected(row.url, party.counts.listed - searches.listed_before)
         searches.finished(row.url, row.result)
+        searches.listed_before = party.counts.listed
         return row
 
     def follow(self, flight: PageFlight, page: PageRead, urls: UrlLister) -> bool:

@@ -19,7 +19,7 @@ from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
 from scrawler.store.tables import search, search_query
-from tests.integration.crawl.hostile import asked, page, run_whole
+from tests.integration.crawl.hostile import asked, page, redirect, run_whole
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 from tests.limits import HANGS
@@ -175,6 +175,27 @@ def test_an_endless_answer_is_read_so_far_only(crawl: Crawl, serve: Serve) -> No
     assert max(one.answers for one in done) == 10
     assert max(asked(server).values()) == 1
     assert sum("q=" in path for path in asked(server)) == sum(one.answers for one in done)
+
+
+def test_a_query_that_redirects_has_found_what_its_target_adds(crawl: Crawl, serve: Serve) -> None:
+    """It is asked for after pages whose links were listed, and leads over two redirects to one page."""
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            if path == "/":
+                visit.send(page("<form><input type=search name=q></form>lamps", links=("/a", "/b")))
+            elif path == "/?q=lamps":
+                visit.send(redirect("/?q=lamps&page=2"))
+            elif path == "/?q=lamps&page=2":
+                visit.send(redirect("/lamps"))
+            else:
+                visit.send(page("lamps") if path in {"/a", "/b", "/lamps"} else NO_ROBOTS)
+
+    server = serve(script)
+    crawl.add([server.url()])
+    run_whole(crawl, hidden=True, hidden_queries=1)
+    assert [(one.term, one.found) for one in queries(crawl)] == [("lamps", 2)]
 
 
 @pytest.mark.heavy
