@@ -48,7 +48,7 @@ class Focus:
 
     def read(self, flight: PageFlight, response: Response, page: PageRead) -> None:
         """Score a page, flag it where it has to do with the topic, and say whether it is archived."""
-        if page.links is not None and page.links.page:
+        if page.links is not None:
             score = page.found[self.at] = self._score(page.links)
             if score >= self._relevance:
                 page.flags |= PageFlag.RELEVANT
