@@ -38,7 +38,7 @@ from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.earlier import EarlierCrawl, close_earlier, open_earlier
 from scrawler.store.engine import SMALL_CACHE, Database, Waiting, open_database
-from scrawler.store.features import ready_features, require_features
+from scrawler.store.features import ready_features
 from scrawler.store.left_out import left_out
 from scrawler.store.losses import Losses
 from scrawler.store.machines import Machines
@@ -111,7 +111,6 @@ def run_crawl(
     with ExitStack() as stack:
         database = stack.enter_context(patiently_opened(settings, stop, say))
         crawl, settings = _open_crawl(database, settings)
-        require_features(database)
         ready_features(database, features_on(settings))
         earlier = stack.enter_context(_earlier_opened(settings, database, stop))
         if own_process:

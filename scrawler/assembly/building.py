@@ -32,17 +32,13 @@ class Building:
     steps: list[Any]
     order: Order | None = None
 
-    def all_steps(self) -> Steps:
-        """Return the steps, gathered for the crawler."""
-        return Steps(self.steps)
-
 
 Build = Callable[[Building], None]  # what a feature offers as `build`. Raises SettingsError
 
 
-def begin_building(settings: Settings, rules: CrawlRules, database: Database) -> Building:
-    """Return what features make of a machine of these settings. Raises SettingsError."""
+def build_steps(settings: Settings, rules: CrawlRules, database: Database) -> Steps:
+    """Return what the features that are on do with pages. Raises SettingsError."""
     building = Building(settings, rules, database, [])
     for build in hooked("build", settings):
         build(building)
-    return building
+    return Steps(building.steps, building.order)

@@ -11,7 +11,6 @@ from scrawler.assembly.parts import fault_file, maker, product_token, wants_brow
 from scrawler.assembly.stores import Stores
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.lister import SitemapLister
-from scrawler.core.answers.ordering import Order
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.answers.reading import AnswerReader
 from scrawler.core.answers.steps import NO_STEPS, Steps, Want
@@ -68,7 +67,6 @@ def collector_maker(
     waiting_room: WaitingRoom,
     copies: Copies | None = None,
     steps: Steps = NO_STEPS,
-    order: Order | None = None,
 ) -> Callable[[int], UrlCollector]:
     """Return a function that makes a collector, given its number; what all collectors share is made here."""
     token = product_token(settings)
@@ -79,7 +77,7 @@ def collector_maker(
     pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token, copies)
     reads_marks = (filters is not None and filters.want_marks) or Want.MARKS in steps.wants
     reader = AnswerReader(pipeline, rules, steps, reads_marks)
-    answers = AnswerHandler(rules, filters, order, steps)
+    answers = AnswerHandler(rules, filters, steps)
     ask_on = [answers.ask_on] if steps.asks_on else ()
     parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again, ask_on)
     tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell

@@ -11,7 +11,7 @@ from typing import Any
 
 from scrawler.agents.standing import Standing
 from scrawler.archive.archive import Archive
-from scrawler.assembly.building import begin_building
+from scrawler.assembly.building import build_steps
 from scrawler.assembly.collectors import collector_maker
 from scrawler.assembly.exchange import Exchange, Mail
 from scrawler.assembly.parts import maker, product_token
@@ -136,8 +136,7 @@ def _put_together(
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
     rules = hosts.shared
-    building = begin_building(settings, rules, stores.database)
-    steps = building.all_steps()
+    steps = build_steps(settings, rules, stores.database)
     turn, stopping = threading.RLock(), Stopping(asked)
     inbox = SelectorInbox(turn)
     queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads), inbox.look_again)
@@ -233,7 +232,7 @@ def _put_together(
     )
     make_collector = collector_maker(
         settings, stores, archive, crew, sharing.budget, origins, checkpointer, standstill, rules, filters, slots,
-        collector_ports, resolver, WaitingRoom(most_waiting), copies, steps, building.order,
+        collector_ports, resolver, WaitingRoom(most_waiting), copies, steps,
     )  # fmt: skip
     listener = InboxListener(
         stores.inboxes, crew.held_sites, checkpointer.read, look_again, inbox.let_go, ending.failed, turn, stopping,

@@ -7,7 +7,7 @@ know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from sqlalchemy import Connection, select
@@ -30,46 +30,41 @@ class Upgrade(Protocol):
         """Raises what the database raises."""
 
 
-def missing_features(database: Database) -> list[str]:
-    """Return the names of the features that a database needs, and that are not installed. Raises StoreError."""
-    there = {one.name for one in features()}
-    return sorted(name for name, _ in _needed(database) if name not in there)
-
-
 def has_rows_of(database: Database, name: str) -> bool:
     """Tell whether a feature keeps rows in a database: until a run has used it, its tables may not be there."""
     return bool(database.rows(select(feature.c.name).where(feature.c.name == name)))
 
 
-def require_features(database: Database) -> None:
-    """Raises StoreError where a feature is away that the database needs."""
-    if missing := missing_features(database):
+def ready_features(database: Database, wanted: Iterable[Feature]) -> None:
+    """Let features that keep rows make or change their tables, as far as that is to do.
+
+    Raises StoreError, also where a feature is not installed whose rows the database holds.
+    """
+    versions = _versions(database)
+    there = {one.name for one in features()}
+    if missing := sorted(versions.keys() - there):
         raise StoreError(
             f"{database.where} has rows of the feature {', '.join(missing)}, which is not installed: install what"
             " brings it"
         )
+    _bring_up(database, wanted, versions)
 
 
-def ready_features(database: Database, wanted: Iterable[Feature]) -> list[str]:
-    """Let features that keep rows make or change their tables; return the names of those that had to.
-
-    Raises StoreError.
-    """
-    versions = dict(_needed(database))
-    behind = [one for one in wanted if one.version > versions.get(one.name, 0)]
-    for one in behind:
-        _upgrade(database, one, versions.get(one.name, 0))
-    return [one.name for one in behind]
+def upgrade_features(database: Database) -> None:
+    """Let those features change their tables that the database needs already, and that are installed."""
+    versions = _versions(database)
+    _bring_up(database, [one for one in features() if one.name in versions], versions)
 
 
-def upgrade_features(database: Database) -> list[str]:
-    """Let those features change their tables that the database needs already; return the names of those that had to."""
-    known = {name for name, _ in _needed(database)}
-    return ready_features(database, [one for one in features() if one.name in known])
+def _versions(database: Database) -> dict[str, int]:
+    return {row[0]: row[1] for row in database.rows(select(feature.c.name, feature.c.version))}
 
 
-def _needed(database: Database) -> list[tuple[str, int]]:
-    return [(row[0], row[1]) for row in database.rows(select(feature.c.name, feature.c.version))]
+def _bring_up(database: Database, wanted: Iterable[Feature], versions: Mapping[str, int]) -> None:
+    for one in wanted:
+        version = versions.get(one.name, 0)
+        if one.version > version:
+            _upgrade(database, one, version)
 
 
 def _upgrade(database: Database, one: Feature, version: int) -> None:

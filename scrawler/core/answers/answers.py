@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scrawler.core.answers.aliases import is_same, note_sample
 from scrawler.core.answers.listing import UrlLister
-from scrawler.core.answers.ordering import Order
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.recall import is_to_be_whole
@@ -51,11 +50,9 @@ _MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without re
 class AnswerHandler:
     """Applies the answers of pages, as they were read, to their parties; that needs the turn."""
 
-    def __init__(
-        self, rules: CrawlRules, filters: UrlFilters | None = None, order: Order | None = None, steps: Steps = NO_STEPS
-    ) -> None:
+    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None, steps: Steps = NO_STEPS) -> None:
         self._rules = rules
-        self.urls = UrlLister(rules, filters, order)
+        self.urls = UrlLister(rules, filters, steps.order)
         self._steps = steps
 
     def ask_on(self, site: SiteContext, party: SeedContext) -> bool:

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from scrawler.core.answers.listing import UrlLister
+from scrawler.core.answers.ordering import Order
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import PageFlight
@@ -77,10 +78,12 @@ def _none(_site: SiteContext, _party: SeedContext) -> None:
 class Steps:
     """The steps of a machine: their methods, gathered once."""
 
-    def __init__(self, steps: Sequence[Any] = ()) -> None:
+    def __init__(self, steps: Sequence[Any] = (), order: Order | None = None) -> None:
+        """Number the steps; `order` says which links come first, None: they are listed as they are met."""
         for number, step in enumerate(steps):
             step.at = number
         self.number = len(steps)
+        self.order = order
         self.reads: Reads = tuple(step.read for step in steps if hasattr(step, "read"))
         self.follows: Follows = tuple(step.follow for step in steps if hasattr(step, "follow"))
         self.finishes: Finishes = tuple(step.finish for step in steps if hasattr(step, "finish"))
