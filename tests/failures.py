@@ -55,7 +55,7 @@ OF_A_FILE = {
     "tests/fuzz/test_compiled_parts.py": 10.0,
     "tests/fuzz/test_fuzz.py": 15.0,
     "tests/integration/crawl/test_bad_surroundings.py": 40.0,
-    "tests/integration/crawl/test_crawl_browser.py": 35.0,
+    "tests/integration/browser/test_crawl_browser.py": 35.0,
     "tests/integration/crawl/test_crawl_database_away.py": 60.0,
     "tests/integration/crawl/test_crawl_distribution.py": 45.0,
     "tests/integration/crawl/test_crawl_orders.py": 45.0,

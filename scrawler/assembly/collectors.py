@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from scrawler.archive.archive import Archive
-from scrawler.assembly.parts import fault_file, maker, product_token, wants_browser
+from scrawler.assembly.building import MakeDownloader, Surroundings, WrapDownloader
+from scrawler.assembly.parts import fault_file, maker, product_token
 from scrawler.assembly.stores import Stores
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.lister import SitemapLister
@@ -17,7 +17,6 @@ from scrawler.core.answers.steps import NO_STEPS, Steps, Want
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.checks import Checks
 from scrawler.core.asking.origins import Origins
-from scrawler.core.asking.page_parts import PageParts
 from scrawler.core.asking.patience import Patience
 from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slots
@@ -38,10 +37,6 @@ from scrawler.extract.directives import EVERY_ROBOT
 from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.extract.xhtml import XhtmlExtractor
 from scrawler.fetch.bodies import BodyRoom
-from scrawler.fetch.browser.chromium import find_chromium
-from scrawler.fetch.browser.downloader import BrowserDownloader
-from scrawler.fetch.browser.engine import Browser
-from scrawler.fetch.browser.fetcher import Fetcher
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.old_tls import accept_old_servers
 from scrawler.fetch.resolver import Resolver
@@ -67,6 +62,7 @@ def collector_maker(
     waiting_room: WaitingRoom,
     copies: Copies | None = None,
     steps: Steps = NO_STEPS,
+    wrappers: Sequence[WrapDownloader] = (),
 ) -> Callable[[int], UrlCollector]:
     """Return a function that makes a collector, given its number; what all collectors share is made here."""
     token = product_token(settings)
@@ -82,7 +78,7 @@ def collector_maker(
     parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again, ask_on)
     tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell
     landing = Landing(reader, answers, origins, tell)
-    make_downloader = _downloader_maker(settings, origins, resolver, crew, rules)
+    make_downloader = _downloader_maker(settings, rules, wrappers, Surroundings(resolver, origins, crew.turn))
     patience = Patience(rules)
     checks = Checks(origins, budget, standstill, rules, tell)
     handover = Handover(checkpointer.submit, rules)
@@ -114,9 +110,9 @@ def collector_maker(
 
 
 def _downloader_maker(
-    settings: Settings, origins: Origins, resolver: Resolver, crew: Crew, rules: CrawlRules
-) -> Callable[[], Downloader]:
-    """Return what makes a collector's downloader. Where pages of some host are shown, all have one browser."""
+    settings: Settings, rules: CrawlRules, wrappers: Sequence[WrapDownloader], around: Surroundings
+) -> MakeDownloader:
+    """Return what makes a collector's downloader, with what features put around it."""
     make: Callable[[FetchLimits], Downloader] = maker("downloader", settings)
     if settings.insecure or any(table.get("insecure") for table in settings.sites.values()):
         accept_old_servers()
@@ -126,16 +122,10 @@ def _downloader_maker(
     def plain() -> Downloader:
         return make(replace(rules.fetch.plain(), bodies=bodies))
 
-    if not wants_browser(settings):
-        return plain
-
-    def make_parts(loop: AbstractEventLoop) -> PageParts:
-        limits = settings.max_decoded, settings.max_ratio
-        fetcher = Fetcher(plain, loop)
-        return PageParts(fetcher, resolver, origins, crew.turn, rules, product_token(settings), limits)
-
-    browser = Browser(find_chromium(settings.chromium), settings.browser_pages, make_parts)
-    return lambda: BrowserDownloader(plain(), browser)
+    made: MakeDownloader = plain
+    for wrap in wrappers:
+        made = wrap(made, around)
+    return made
 
 
 def _link_policy(settings: Settings, product_token: str, wants_sources: bool) -> LinkPolicy:

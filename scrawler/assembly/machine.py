@@ -11,12 +11,13 @@ from typing import Any
 
 from scrawler.agents.standing import Standing
 from scrawler.archive.archive import Archive
-from scrawler.assembly.building import build_steps
+from scrawler.assembly.building import built
 from scrawler.assembly.collectors import collector_maker
 from scrawler.assembly.exchange import Exchange, Mail
 from scrawler.assembly.parts import maker, product_token
 from scrawler.assembly.sites import condemned, make_taker, recall_robots
 from scrawler.assembly.stores import Stores
+from scrawler.core.answers.steps import Steps
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.sharing import ServerSharing
@@ -136,7 +137,8 @@ def _put_together(
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
     rules = hosts.shared
-    steps = build_steps(settings, rules, stores.database)
+    building = built(settings, rules, stores.database)
+    steps = Steps(building.steps, building.order)
     turn, stopping = threading.RLock(), Stopping(asked)
     inbox = SelectorInbox(turn)
     queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads), inbox.look_again)
@@ -232,7 +234,7 @@ def _put_together(
     )
     make_collector = collector_maker(
         settings, stores, archive, crew, sharing.budget, origins, checkpointer, standstill, rules, filters, slots,
-        collector_ports, resolver, WaitingRoom(most_waiting), copies, steps,
+        collector_ports, resolver, WaitingRoom(most_waiting), copies, steps, building.wrappers,
     )  # fmt: skip
     listener = InboxListener(
         stores.inboxes, crew.held_sites, checkpointer.read, look_again, inbox.let_go, ending.failed, turn, stopping,

@@ -10,7 +10,6 @@ from typing import Any
 
 from scrawler.core.rules import HostRules
 from scrawler.errors import SettingsError
-from scrawler.fetch.browser.chromium import find_chromium
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.plugins import part_maker
 from scrawler.references import load_object
@@ -24,18 +23,11 @@ def maker(setting: str, settings: Settings) -> Callable[..., Any]:
     return part_maker(PART_KINDS[setting], getattr(settings, setting))
 
 
-def wants_browser(settings: Settings) -> bool:
-    """Tell whether the pages of any host are to be shown in a browser."""
-    return settings.browser or any(table.get("browser") for table in settings.sites.values())
-
-
 def check_parts(settings: Settings) -> None:
-    """Import the parts that the settings name; look for a browser. Raises SettingsError where one cannot be used."""
+    """Import the parts that the settings name. Raises SettingsError where one cannot be used."""
     for setting in PART_KINDS:
         if not is_list(setting):
             maker(setting, settings)
-    if wants_browser(settings):
-        find_chromium(settings.chromium)
 
 
 def load_own_parts(settings: Settings) -> None:

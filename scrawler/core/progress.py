@@ -28,16 +28,16 @@ class Totals:
     errors: int = 0  # answers other than a page or a redirect, and missing ones
 
     def count(self, response: Response, well: bool) -> None:
-        """Count the answer of a page, with those to what it asked for in a browser.
+        """Count the answer of a page, with those to what it asked for meanwhile.
 
         Unless `well`, it met a fault of this program.
         """
         self.requests += 1
         if response.recalled is None:
             self.bytes += len(response.body)
-        if response.rendered is not None:
-            self.requests += len(response.rendered.answers)
-            self.bytes += sum([len(answer.body) for answer in response.rendered.answers])
+        if response.further:
+            self.requests += len(response.further)
+            self.bytes += sum([len(answer.body) for answer in response.further])
         self.pages += well and response.result is Result.FETCHED
         self.errors += not well or response.result not in NO_ERROR
 

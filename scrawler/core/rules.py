@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
 from typing import Any
 
-from scrawler.fetch.downloader import BrowserLimits, FetchLimits
+from scrawler.fetch.downloader import FetchLimits
 from scrawler.fetch.given import GivenFiles
 from scrawler.fetch.proxies import EnvironmentProxies, no_environment
 from scrawler.model.exchange import Mode
@@ -304,15 +304,7 @@ def fetch_limits(settings: Settings, files: GivenFiles) -> FetchLimits:
         certificate=_certificate(settings, files),
         ca_file="" if settings.ca_file is None else files.name(settings.ca_file, "ca_file"),
         archives_secrets=settings.archive_secrets,
-        browser=_browser(settings),
     )
-
-
-def _browser(settings: Settings) -> BrowserLimits | None:
-    if not settings.browser:
-        return None
-    pause = min(settings.browser_delay, settings.delay)
-    return BrowserLimits(settings.browser_time, settings.browser_requests, pause)
 
 
 def _headers(settings: Settings) -> tuple[tuple[str, str], ...]:

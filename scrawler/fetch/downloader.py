@@ -34,15 +34,6 @@ _CONDITIONS = ("if-match", "if-modified-since", "if-none-match", "if-range", "if
 
 
 @dataclass(frozen=True, slots=True)
-class BrowserLimits:
-    """How pages of a host are shown in a browser; times in seconds."""
-
-    time: float  # that a page may take
-    requests: int  # that a page may make, its own one aside
-    delay: float  # between two of them to one host
-
-
-@dataclass(frozen=True, slots=True)
 class FetchLimits:
     """What a downloader needs of the settings; times in seconds, sizes in bytes."""
 
@@ -61,7 +52,6 @@ class FetchLimits:
     ca_file: str = ""  # authorities that are trusted; empty: those of the downloader
     archives_secrets: bool = False  # whether the archive shows what the user gave
     bodies: BodyRoom | None = field(default=None, compare=False, repr=False)  # of its machine; None: it has its own
-    browser: BrowserLimits | None = None  # pages are shown in a browser, and their links are those that scripts made
 
     @property
     def is_plain(self) -> bool:
@@ -70,7 +60,7 @@ class FetchLimits:
 
     def plain(self) -> FetchLimits:
         """Return the same without anything that is for some hosts alone."""
-        return replace(self, proxy=None, headers=(), cookies=None, certificate=None, browser=None)
+        return replace(self, proxy=None, headers=(), cookies=None, certificate=None)
 
 
 @quick
@@ -87,7 +77,6 @@ class Request(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()  # its own, of other names than those of all requests
     ignore_length: bool = False  # whether Content-Length says nothing of the body: see `INVALID_LENGTH`
     limits: FetchLimits | None = None  # how its host is asked, where that is not as the downloader asks all others
-    shown: bool = False  # whether what comes, if it is HTML, is shown in a browser
 
     @property
     def is_conditional(self) -> bool:
@@ -114,13 +103,12 @@ class Protocols(NamedTuple):
     cipher: str = ""  # the cipher suite's name at the IANA
 
 
-class Rendered(NamedTuple):
-    """What a browser made of a page."""
+class Document(NamedTuple):
+    """A document that was made of a page: its links are the page's then."""
 
-    html: bytes  # the document when its scripts had come to rest, or were stopped; UTF-8
-    url: str  # what it said its URL was by then: scripts may change that within the origin
-    links: tuple[str, ...] = ()  # where scripts wanted to lead the browser, which stayed
-    answers: tuple[Response, ...] = ()  # to what the page asked for, in order
+    html: bytes  # in UTF-8; empty where none could be made
+    url: str  # its base; scripts may change that within the origin
+    links: tuple[str, ...] = ()  # where its scripts wanted to lead
 
 
 class Recalled(NamedTuple):
@@ -155,7 +143,8 @@ class Response(NamedTuple):
     detail: str = ""  # what went wrong, in one line
     protocols: Protocols | None = None  # None where no head came
     fault: Fault | None = None  # a fault of this program that it has met; its `result` is INTERNAL_ERROR
-    rendered: Rendered | None = None  # where the page was shown in a browser
+    document: Document | None = None  # where one was to be made of the page
+    further: tuple[Response, ...] = ()  # answers to what the page asked for meanwhile, in order
     recalled: Recalled | None = None  # where head and body are those of an earlier crawl; its status is 304
 
     def disbelieved(self) -> Response:

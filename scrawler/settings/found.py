@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from scrawler.errors import SettingsError
+from scrawler.settings.kinds import Program
+from scrawler.settings.parts import SETTING_NAMES, Settings
 
 _ROOT = 0
 _SUDO = "SUDO_UID"  # the user who became root for this command
@@ -26,7 +28,6 @@ _TEXTS = re.compile(
 )
 _BETWEEN = re.compile(r"[,=\[\]{}\n]")  # what stands between keys and values
 _MOST_PARTS = 300  # of a key
-_PROGRAMS = ("chromium",)  # settings that name a program to be started
 
 
 def check_found(path: Path) -> None:
@@ -51,8 +52,10 @@ def check_depth(text: str) -> None:
 def check_programs(path: Path, values: Mapping[str, Any]) -> None:
     """Raise SettingsError where a file that was found names a program in its own folder, or below."""
     folder = os.path.realpath(path.parent)
-    for key in _PROGRAMS:
+    for key in SETTING_NAMES:
         value = values.get(key)
+        if value is None or Program() not in Settings.model_fields[key].metadata:
+            continue
         if isinstance(value, str) and "\0" not in value and _is_in(folder, os.path.join(folder, value)):
             raise SettingsError(
                 f"{path}: {key} = {value!r} is a program in the folder of this file, which may have come with it: name"

@@ -41,7 +41,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
         *("proxy", "header", "user", "password", "netrc", "cookie_file", "certificate", "certificate_key", "ca_file"),
         *("insecure", "allow_private", "allow_addresses", "resolve"),
     ),
-    "scripts": ("browser", "browser_time", "browser_requests", "browser_delay", "browser_pages", "chromium"),
     "urls": ("include", "exclude", "normalise", "max_url_length", "max_segments", "max_repeats", "max_parameters"),
     "limits": (
         *("max_depth", "max_pages", "max_bytes", "max_time"),

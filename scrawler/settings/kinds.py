@@ -68,6 +68,11 @@ class Own:
     """Marks a setting that holds as the user gives it now, whatever the database has of the last run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Marks a setting that names a program to be started."""
+
+
 def _checked_proxy(value: SecretStr | None) -> SecretStr | None:
     if value is not None:
         read_proxy(value.get_secret_value())

@@ -24,7 +24,7 @@ _OWN = frozenset(
         *("netrc", "cookie_file", "certificate", "certificate_key", "ca_file", "user"),
         *_DOORS,
         "archive_secrets",
-        *("chromium", "rank"),
+        "rank",
         *("max_headers", "page_time", "seen_memory"),
         *PART_KINDS,
         *filter(is_secret, SETTING_NAMES),

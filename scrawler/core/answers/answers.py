@@ -85,9 +85,9 @@ class AnswerHandler:
         counts.requests += 1
         if response.recalled is None:
             counts.bytes += len(response.body)
-        if response.rendered is not None:
-            counts.requests += len(response.rendered.answers)
-            counts.bytes += sum(len(answer.body) for answer in response.rendered.answers)
+        if response.further:
+            counts.requests += len(response.further)
+            counts.bytes += sum(len(answer.body) for answer in response.further)
 
     def _apply(self, flight: PageFlight, response: Response, reading: PageRead) -> None:
         self.urls.note_page(flight, reading, response.result is Result.REDIRECT)
@@ -379,7 +379,7 @@ def _note(
 ) -> tuple[PageRow, LinkClass | None]:
     """Count a fetched page for its patterns; return its row with what its text came to, and whose its links are.
 
-    `is_copy` says of a page that was in a browser whether there is nothing new in what that made of it.
+    `is_copy` says, where a document was made of the page, whether there is nothing new in it.
     """
     text = links.fingerprint if links is not None else None
     # What an earlier crawl has archived is as new to this one as it was to that.

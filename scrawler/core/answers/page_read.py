@@ -28,8 +28,8 @@ class PageRead:
         record: where the answer is archived.
         fault: what was met while it was read.
         listed: what its links came to, where they are listed already: see `long_pages`.
-        parts: what the page asked for in a browser, with its records.
-        is_copy: whether a browser made the same document of another page; None: it was in no browser.
+        parts: answers beside the page's own, with their records.
+        is_copy: whether the same document was made of another page; None: none was made.
         counted: whether its request and bytes are counted already: `lister` applies it much later.
         text_print: by which it is compared with other visits, where the payload's digest does not tell.
     """

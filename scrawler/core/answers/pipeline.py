@@ -18,15 +18,15 @@ from scrawler.extract.rules import refresh_target, refreshes_at_once
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
 from scrawler.extract.xhtml import is_xhtml, is_xml
-from scrawler.fetch.downloader import Recalled, Rendered, Response
+from scrawler.fetch.downloader import Document, Recalled, Response
 from scrawler.fetch.wire import header_values
 from scrawler.model.results import Result
 from scrawler.model.visits import KnownVisit
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import normalise
 
-_RENDERED_TYPE = "text/html; charset=utf-8"
-_RENDERED_MARK = b"rendered\0"  # sets digests of rendered documents apart from those of payloads
+_MADE_TYPE = "text/html; charset=utf-8"
+_MADE_MARK = b"rendered\0"  # sets digests of documents that were made apart from those of payloads
 _LONG_SITEMAP = 256 << 10  # bytes of a body, which may be packed
 _NO_PAGE = (Result.HTTP_ERROR, Result.REDIRECT)  # answers that say the same at each visit, mostly
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
@@ -85,8 +85,8 @@ class PagePipeline:
         is_whole = response.body != b"" and response.result.answered
         exchange = _exchange(response, site if is_whole else None, payload)
         exchange.metadata = metadata
-        if response.rendered is not None:
-            exchange.rendered = response.rendered.html
+        if response.document is not None:
+            exchange.rendered = response.document.html
         if response.recalled is not None:
             _refer_back(exchange, response.recalled)
             if payload is not None and payload.earlier is not None:
@@ -157,12 +157,12 @@ class PagePipeline:
         record = self._archive.write(_exchange(response))
         return record if record.file else None
 
-    def is_copy(self, site: SiteContext, response: Response, rendered: Rendered) -> bool:
-        """Tell whether a browser has made the very same document of another page of a site; remember this one.
+    def is_copy(self, site: SiteContext, response: Response, document: Document) -> bool:
+        """Tell whether the very same document was made of another page of a site; remember this one.
 
         What servers send says little of that: often it is the same for all pages.
         """
-        made = digest(_RENDERED_MARK + rendered.html)
+        made = digest(_MADE_MARK + document.html)
         is_known = site.archived.get(made) is not None
         if not is_known:
             site.archived.remember(made, RevisitOf(response.request.url, response.started_at))
@@ -192,10 +192,10 @@ class PagePipeline:
 
     def links(self, response: Response, media_type: str) -> PageLinks | None:
         """Find the links of a page of HTML; None for anything else. `media_type` is that of the answer."""
-        rendered = response.rendered
-        if rendered is None or not rendered.html:
+        document = response.document
+        if document is None or not document.html:
             return self._in_body(response, media_type)
-        return self._in_rendered(response, rendered, media_type)
+        return self._in_document(response, document, media_type)
 
     def print_of(self, response: Response, media_type: str, of_text: bool) -> bytes:
         """Return by what a page is compared with that of other visits; see `prints`."""
@@ -204,17 +204,17 @@ class PagePipeline:
             return b""
         return print_of(response.body, headers, media_type, self._max_decoded, self._max_ratio, of_text)
 
-    def _in_rendered(self, response: Response, rendered: Rendered, media_type: str) -> PageLinks:
-        """Find the links of the document that a browser has made of a page, and where its scripts wanted to lead.
+    def _in_document(self, response: Response, document: Document, media_type: str) -> PageLinks:
+        """Find the links of the document that was made of a page, and where its scripts wanted to lead.
 
         What the page as it came asks of robots counts as well: scripts cannot take that back.
         """
-        found = self._extractor.links(rendered.html, rendered.url, _RENDERED_TYPE)
+        found = self._extractor.links(document.html, document.url, _MADE_TYPE)
         came = self._in_body(response, media_type)
         robots = found.robots if came is None else [*came.robots, *found.robots]
-        hrefs, sources = [*found.hrefs, *rendered.links], found.sources
+        hrefs, sources = [*found.hrefs, *document.links], found.sources
         if sources is not None:
-            sources = LinkSources([*sources.of_hrefs, *([SCRIPTED] * len(rendered.links))], sources.others)
+            sources = LinkSources([*sources.of_hrefs, *([SCRIPTED] * len(document.links))], sources.others)
         return replace(found, robots=robots, hrefs=hrefs, sources=sources)
 
     def _in_body(self, response: Response, media_type: str) -> PageLinks | None:
@@ -269,7 +269,7 @@ def _exchange(response: Response, site: SiteContext | None = None, payload: Earl
             response_head=response.head,
             body=response.body,
             payload_digest=payload_digest,
-            truncated=_TRUNCATED.get(response.result, "") if response.rendered is None else "",
+            truncated=_TRUNCATED.get(response.result, "") if response.document is None else "",
             revisit_of=known,
             protocols=(http, tls),
             cipher_suite=cipher,

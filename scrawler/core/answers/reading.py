@@ -30,7 +30,7 @@ from scrawler.extract.links import LinkMark, PageLinks
 from scrawler.extract.simhash import fingerprint_of
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
-from scrawler.fetch.downloader import Rendered, Response
+from scrawler.fetch.downloader import Response
 from scrawler.model.lanes import LaneKey
 from scrawler.model.results import PageFlag, Result
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -72,15 +72,15 @@ class AnswerReader:
                 self._take_steps(flight, response, page)
         except BaseException as error:
             page = page.met(fault_of(error))
-        if response.rendered is not None:
-            page.parts = self._archive_parts(response.rendered)
+        if response.further:
+            page.parts = self._archive_parts(response.further)
         try:
             if not flight.lane.rereads:  # else it has its record
                 self._archive(flight, response, page)
         except UnrecordableError as error:
             return page.met(page.fault or _fault_behind(error))
-        if response.rendered is not None and response.rendered.html:
-            page.is_copy = self._pipeline.is_copy(flight.site, response, response.rendered)
+        if response.document is not None and response.document.html:
+            page.is_copy = self._pipeline.is_copy(flight.site, response, response.document)
         if flight.party.policy is not None:
             self._print(flight, page, response)
         return page
@@ -117,16 +117,16 @@ class AnswerReader:
         """Add by what a page is compared with that of other visits; a fault that it meets is its page's."""
         if response.result is not Result.FETCHED or page.fault is not None:
             return
-        of_text = flight.party.near is not None and page.sitemap is None and response.rendered is None
+        of_text = flight.party.near is not None and page.sitemap is None and response.document is None
         try:
             page.text_print = self._pipeline.print_of(response, page.media_type, of_text)
         except BaseException as error:
             page.fault = fault_of(error)
 
-    def _archive_parts(self, rendered: Rendered) -> tuple[tuple[Response, RecordRef], ...]:
-        """Archive what a page asked for in a browser; that of which no record can be made is left out."""
+    def _archive_parts(self, further: tuple[Response, ...]) -> tuple[tuple[Response, RecordRef], ...]:
+        """Archive the answers beside that of a page; that of which no record can be made is left out."""
         parts = []
-        for answer in rendered.answers:
+        for answer in further:
             with suppress(UnrecordableError):
                 record = self._pipeline.archive_alone(answer)
                 if record is not None:
@@ -201,7 +201,7 @@ class AnswerReader:
         flags: int = PageFlag.INSECURE if unchecked else 0
         if flight.lane.slow:
             flags |= PageFlag.SLOW
-        if response.rendered is not None and response.rendered.html:
+        if response.document is not None and response.document.html:
             flags |= PageFlag.SHOWN
         if flight.entry.role is EntryRole.ASSET:
             flags |= PageFlag.ASSET

@@ -2,5 +2,5 @@
 
 `visits` starts requests, as far as the `checks` of a URL say go. What it asks is made ready by `origins` (addresses,
 robots.txt), and may be held back by `budget` and `sharing` (requests at an IP address, on this machine and on all of
-them) and by `patience` (slow pages). `page_parts` is for what pages in the browser ask for.
+them) and by `patience` (slow pages).
 """

@@ -187,7 +187,7 @@ class Errands:
             self._call_first(known)
         self._call(url)
 
-    # -- what pages of others ask for in a browser --------------------------------------------------------------
+    # -- what is asked for beside a page, as by its scripts -----------------------------------------------------
 
     def turn_beside(self, site: SiteContext, url: str, host: str, now: float) -> float:
         """Return when a page of a site may ask a URL for what it needs, 0 if now: then it counts as asked.

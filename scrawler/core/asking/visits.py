@@ -316,8 +316,6 @@ class Visits:
             request = request._replace(max_body=MAX_SITEMAP_BYTES)
         if flight.known is not None or flight.site.earlier is not None:
             request = request._replace(headers=_conditions(choice, flight))
-        if origin.fetch is not None and origin.fetch.browser is not None and _is_shown(choice):
-            request = request._replace(shown=True, headers=())
         if choice.party.lengthless and url in choice.party.lengthless:
             choice.party.lengthless -= {url}
             return request._replace(ignore_length=True)
@@ -364,11 +362,6 @@ def _needs_place(site: SiteContext, choice: Choice) -> bool:
 def _is_named_as_one(url: str, rules: CrawlRules) -> bool:
     """Tell by the name of a seed's own URL whether it may be a sitemap, which may be larger than pages."""
     return rules.sitemaps != "off" and url.endswith(_SITEMAP_ENDS)
-
-
-def _is_shown(choice: Choice) -> bool:
-    """Whether an entry is shown in the browser of its host: not where only its record is wanted."""
-    return choice.entry.role is EntryRole.PAGE and not choice.lane.refetches
 
 
 def _conditions(choice: Choice, flight: PageFlight) -> tuple[tuple[str, str], ...]:

@@ -29,7 +29,7 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.progress import Totals
 from scrawler.core.rules import CrawlRules
 from scrawler.faults import fault_of
-from scrawler.fetch.downloader import Downloader, Rendered, Request, Response
+from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.model.results import Result
 from scrawler.threads import WorkerThread
 
@@ -233,7 +233,7 @@ class UrlCollector:
             if self._unchanged:
                 return True, landed
             for response in landed:
-                if len(response.body) > _LARGE_BODY or (response.rendered is not None and _is_large(response.rendered)):
+                if len(response.body) > _LARGE_BODY or (response.document is not None and _is_large(response)):
                     return True, landed
             for response in landed:
                 self._read_and_apply(response)
@@ -616,6 +616,7 @@ def _is_usual(flight: Flight, response: Response) -> bool:
     return flight.entry.depth != 0 and flight.entry.role is not EntryRole.SITEMAP
 
 
-def _is_large(rendered: Rendered) -> bool:
-    """Whether what a browser made of a page, and what it had asked for, is read outside the turn."""
-    return len(rendered.html) + sum(len(answer.body) for answer in rendered.answers) > _LARGE_BODY
+def _is_large(response: Response) -> bool:
+    """Whether the document that was made of a page, and what it had asked for, is read outside the turn."""
+    made = len(response.document.html) if response.document is not None else 0
+    return made + sum(len(answer.body) for answer in response.further) > _LARGE_BODY

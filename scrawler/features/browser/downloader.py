@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
 from scrawler.errors import ScrawlerError
@@ -42,13 +43,17 @@ class Shows(Protocol):
 
 
 class BrowserDownloader:
-    """A Downloader around another one. A page that is in the browser counts as in flight."""
+    """A Downloader around another one. A page that is in the browser counts as in flight.
 
-    def __init__(self, inner: Downloader, browser: Shows) -> None:
+    `is_shown` tells of a request whether what comes, if it is HTML, is shown.
+    """
+
+    def __init__(self, inner: Downloader, browser: Shows, is_shown: Callable[[Request], bool]) -> None:
         self.at_once = inner.at_once
         self.doubted: list[Request] = getattr(inner, "doubted", [])
         self._inner = inner
         self._browser = browser
+        self._is_shown = is_shown
         self._lock = threading.Lock()
         self._shown: dict[Job, None] = {}
         self._done: list[Response] = []
@@ -56,7 +61,9 @@ class BrowserDownloader:
         browser.join()
 
     def start(self, request: Request) -> None:
-        """Take a request."""
+        """Take a request: what is shown is asked for as a whole, whatever is known of it."""
+        if request.headers and self._is_shown(request):
+            request = request._replace(headers=())
         self._inner.start(request)
 
     @property
@@ -85,7 +92,7 @@ class BrowserDownloader:
         """
         landed = []
         for response in self._inner.completed():
-            if _is_shown(response):
+            if _can_be_shown(response) and self._is_shown(response.request):
                 self._hand_over(response)
             else:
                 landed.append(response)
@@ -134,7 +141,7 @@ class BrowserDownloader:
         self._browser.leave()
 
 
-def _is_shown(response: Response) -> bool:
-    if not response.request.shown or response.result is not Result.FETCHED:
+def _can_be_shown(response: Response) -> bool:
+    if response.result is not Result.FETCHED:
         return False
     return response.content_type == "text/html" and 0 < len(response.body) <= _LARGEST

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
+from scrawler.features.browser.limits import BrowserLimits
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.wire import header_values
 from scrawler.tuples.classes import NamedTuple
@@ -36,6 +37,8 @@ class Given(NamedTuple):
 class Parts(Protocol):
     """Answers what one page asks for."""
 
+    limits: BrowserLimits  # of the page's host
+    user_agent: str
     answers: list[Response]  # those of servers so far
     exhausted: asyncio.Event  # is set when the page asks again and again for more than it may have
 

@@ -19,8 +19,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.cli.cat import cat
 from scrawler.errors import SettingsError, StartError
+from scrawler.features.browser import memory
 from scrawler.features.texts.corpus import CorpusCounts, corpus
-from scrawler.fetch.browser import memory
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Request
 from scrawler.model.results import PageFlag, Result
@@ -423,7 +423,7 @@ def test_without_chromium_the_run_says_what_to_install(crawl: Crawl, monkeypatch
     monkeypatch.setenv("HOME", str(crawl.folder))
     with pytest.raises(SettingsError, match="apt-get install chromium"):
         crawl.run(sites={"example.org": {"browser": True}})
-    monkeypatch.setattr("scrawler.fetch.browser.chromium.find_spec", lambda name: None)
+    monkeypatch.setattr("scrawler.features.browser.chromium.find_spec", lambda name: None)
     with pytest.raises(SettingsError, match=r"pip install 'seed-scrawler\[browser\]'"):
         crawl.run(browser=True)
 

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from scrawler.core.asking.errands import Errands
-from scrawler.core.asking.page_parts import PageParts
 from scrawler.core.party.flights import RobotsFlight
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.progress import Totals
 from scrawler.core.seen import ExactSeen, MemoryBudget
-from scrawler.fetch.browser.parts import Given, Wanted
-from scrawler.fetch.downloader import BrowserLimits, FetchLimits, Rendered, Request, Response
+from scrawler.features.browser.page_parts import PageParts
+from scrawler.features.browser.parts import Given, Wanted
+from scrawler.fetch.downloader import Document, FetchLimits, Request, Response
 from scrawler.fetch.resolver import Resolution
 from scrawler.model.results import Result
+from scrawler.settings import Settings
 from tests.crawl_rules import crawl_rules
 from tests.limits import HANGS
 
@@ -50,11 +51,12 @@ class Net:
         return False
 
 
-LIMITS = FetchLimits("agent", 1.0, 1.0, 1_000_000, 1, browser=BrowserLimits(HANGS, 10, 1000.0))
+LIMITS = FetchLimits("agent", 1.0, 1.0, 1_000_000, 1)
+SHOWN = Settings(browser_time=HANGS, browser_requests=10, browser_delay=1000.0, delay=1000.0)
 
 
 def parts_of(net: Any, **rules: Any) -> PageParts:
-    return PageParts(net, net, net, RLock(), crawl_rules(**rules), "SCrawler", (1 << 20, 1000))
+    return PageParts(net, net, net, RLock(), crawl_rules(settings=SHOWN, **rules), "SCrawler", (1 << 20, 1000))
 
 
 @pytest.mark.parametrize(("delay_per_ip", "pause"), [(0.0, 1000.0), (7000.0, 7000.0)])
@@ -86,7 +88,8 @@ async def no_cookies(url: str) -> str:
 
 def test_what_a_page_asked_for_counts_among_the_requests() -> None:
     part = Response(Request(SCRIPT, "192.0.2.1"), Result.FETCHED, 200, body=b"123")
-    made = Rendered(b"<p>made", PAGE, (), (part, part))
+    made = Document(b"<p>made", PAGE)
     totals = Totals()
-    totals.count(Response(Request(PAGE, "192.0.2.1"), Result.FETCHED, 200, body=b"1234", rendered=made), well=True)
+    page = Response(Request(PAGE, "192.0.2.1"), Result.FETCHED, 200, body=b"1234", document=made, further=(part, part))
+    totals.count(page, well=True)
     assert (totals.requests, totals.pages, totals.bytes) == (3, 1, 10)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from scrawler.errors import ScrawlerError, StartError
 from scrawler.faults import Fault, fault_of
-from scrawler.fetch.browser.chromium import start_chromium
-from scrawler.fetch.browser.memory import MemoryWatch
+from scrawler.features.browser.chromium import start_chromium
+from scrawler.features.browser.memory import MemoryWatch
 from scrawler.fetch.downloader import Response
 from scrawler.threads import WorkerThread, start
 from scrawler.units import human_bytes
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium
     from playwright.async_api import Playwright
 
-    from scrawler.fetch.browser.downloader import Job
-    from scrawler.fetch.browser.page import PageVisit
-    from scrawler.fetch.browser.parts import Parts
+    from scrawler.features.browser.downloader import Job
+    from scrawler.features.browser.page import PageVisit
+    from scrawler.features.browser.parts import Parts
 
 _PAUSES = (0.0, 1.0)  # seconds before each try to start Chromium
 _TRIES = 2  # times that a page is shown: among others, and alone
@@ -184,18 +184,15 @@ class _Session:
 
     async def _shown(self, response: Response, answerer: Answerer) -> Response:
         """Return a page as the browser shows it. Raises StartError where there is no Chromium any more."""
-        from scrawler.fetch.browser.page import BrowserGoneError, PageCrashedError, PageVisit  # Playwright is large
+        from scrawler.features.browser.page import BrowserGoneError, PageCrashedError, PageVisit  # Playwright is large
 
-        limits = response.request.limits
-        assert limits is not None
-        assert limits.browser is not None
         problem = ""
         for number in range(_TRIES):
             async with self._alone() if number else self._room:
                 chromium = await self._running()
                 try:
                     parts = answerer.parts(response)
-                    visit = PageVisit(response, answerer.decoded(response), limits.browser, parts, limits.user_agent)
+                    visit = PageVisit(response, answerer.decoded(response), parts)
                     made = await self._watched(visit, chromium)
                     if visit.is_stuck:
                         await self._end_chromium(chromium)
@@ -213,7 +210,7 @@ class _Session:
 
     async def _watched(self, visit: PageVisit, chromium: Chromium) -> Response:
         """Return a page as the browser shows it, unless that takes too much memory. Raises as `PageVisit.show`."""
-        from scrawler.fetch.browser.page import PageCrashedError
+        from scrawler.features.browser.page import PageCrashedError
 
         began = self._memory.begin()
         try:

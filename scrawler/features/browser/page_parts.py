@@ -29,8 +29,9 @@ from scrawler.core.party.decisions import PUSH_BACK, location_of
 from scrawler.core.party.flights import flight_of
 from scrawler.errors import ScrawlerError
 from scrawler.extract.decode import decode_body
-from scrawler.fetch.browser.parts import Given, Parts, Wanted, given
-from scrawler.fetch.downloader import BrowserLimits, FetchLimits, Request, Response
+from scrawler.features.browser.limits import BrowserLimits
+from scrawler.features.browser.parts import Given, Parts, Wanted, given
+from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.fetch.retry_after import retry_after
 from scrawler.fetch.robots import RobotsRules, robots_url
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from threading import RLock
 
     from scrawler.core.rules import CrawlRules
-    from scrawler.fetch.browser.fetcher import Fetcher
+    from scrawler.features.browser.fetcher import Fetcher
 
 _REDIRECTS = 10
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
@@ -117,7 +118,7 @@ class PageParts:
         self._resolver = resolver
         self._origins = origins
         self._turn = turn
-        self._rules = rules
+        self.rules = rules
         self._token = product_token
         self._decoded_limits = decoded_limits
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
@@ -208,7 +209,7 @@ class PageParts:
 
     def pause(self, limits: BrowserLimits) -> float:
         """Return the seconds between two requests to a server: who wants a pause for each address has it here too."""
-        return max(limits.delay, self._rules.delay_per_ip)
+        return max(limits.delay, self.rules.delay_per_ip)
 
     def without_secrets(self, limits: FetchLimits | None) -> FetchLimits | None:
         """Return how a host is asked without what the user gave for it; the same object for the same limits.
@@ -263,7 +264,7 @@ class PageParts:
         page.note(response)
         if response.status in PUSH_BACK:
             asked = retry_after(response.headers.get("retry-after", ""), int(time.time() * 1000)) or _REST
-            host.rests_until = loop.time() + min(asked, self._rules.max_retry_after)
+            host.rests_until = loop.time() + min(asked, self.rules.max_retry_after)
         return response
 
     async def _wait_for_owner(self, request: Request, page: PartsOfPage) -> None:
@@ -306,18 +307,18 @@ class PartsOfPage:
     """Answers what one page asks for."""
 
     def __init__(self, machine: PageParts, response: Response) -> None:
-        limits = response.request.limits
-        assert limits is not None
-        assert limits.browser is not None
         self.answers: list[Response] = []
         self.exhausted = asyncio.Event()
         self._machine = machine
         self._page = response.request
-        self.site = flight_of(self._page).site
+        flight = flight_of(self._page)
+        self.site = flight.site
+        asked = self._page.limits or machine.rules.fetch
+        self.user_agent = asked.user_agent
         self._origin = origin_of(self._page.url)
-        self.limits: BrowserLimits = limits.browser
+        self.limits = BrowserLimits.of((flight.asked.own_rules or machine.rules).settings)
         self.at_once = asyncio.Semaphore(_AT_ONCE)
-        self._bytes_left = limits.max_body
+        self._bytes_left = asked.max_body
         self._asked = 0
         self._refused: Counter[str] = Counter()
         loop = asyncio.get_running_loop()

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from playwright.async_api import Error
 
-from scrawler.fetch.browser.parts import Given, Parts, Wanted, given
-from scrawler.fetch.downloader import Rendered, Response
+from scrawler.features.browser.parts import Given, Parts, Wanted, given
+from scrawler.fetch.downloader import Document, Response
 from scrawler.model.results import Result
 from scrawler.units import counted, format_seconds
 from scrawler.urls.scope import origin
@@ -23,8 +23,6 @@ from scrawler.urls.scope import origin
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Route
     from playwright.async_api import Request as Asked
-
-    from scrawler.fetch.downloader import BrowserLimits
 
 _CLOCK = 5_000  # milliseconds of the page's own clock
 _FIRST = 30.0  # seconds for Chromium to begin with a page, whatever its time
@@ -63,12 +61,12 @@ class PageCrashedError(Exception):
 class PageVisit:
     """One page, in a context of its own: nothing is kept of an earlier one, but the cookies of its request."""
 
-    def __init__(self, response: Response, body: bytes, limits: BrowserLimits, parts: Parts, user_agent: str) -> None:
+    def __init__(self, response: Response, body: bytes, parts: Parts) -> None:
         self._response = response
         self._body = body
-        self._limits = limits
+        self._limits = parts.limits
         self._parts = parts
-        self._user_agent = user_agent
+        self._user_agent = parts.user_agent
         self._shown = False
         self._links: dict[str, None] = {}
         self._rested = asyncio.Event()
@@ -182,12 +180,13 @@ class PageVisit:
         if not url.startswith("http") or origin(url) != origin(own):
             url = own
         html = str(made["html"]).encode("utf-8", "replace")
-        rendered = Rendered(html, url, tuple(self._links), tuple(self._parts.answers))
-        return self._response._replace(rendered=rendered, detail="; ".join(notes))
+        return self._made(Document(html, url, tuple(self._links)), "; ".join(notes))
 
     def _unshown(self, problem: str) -> Response:
-        rendered = Rendered(b"", self._response.request.url, tuple(self._links), tuple(self._parts.answers))
-        return self._response._replace(rendered=rendered, detail=problem)
+        return self._made(Document(b"", self._response.request.url, tuple(self._links)), problem)
+
+    def _made(self, document: Document, detail: str) -> Response:
+        return self._response._replace(document=document, further=tuple(self._parts.answers), detail=detail)
 
     def _unread(self) -> Response:
         """Return the answer of a page that took too long, even when its scripts were stopped."""
