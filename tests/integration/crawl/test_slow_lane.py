@@ -29,6 +29,7 @@ from tests.limits import HANGS
 Serve = Callable[..., RawServer]
 
 PATIENCE, TAKES = 0.4, 0.7  # seconds
+CLOCK = 0.004  # seconds: the way of an answer, after which its reader begins to wait
 LINKS = {
     "/": ("/slow-1", "/1", "/slow-2", "/2"),
     "/slow-1": ("/behind",),
@@ -118,7 +119,7 @@ def test_slow_requests_keep_their_own_pace(crawl: Crawl, serve: Serve, log: Log)
     assert sum(slow for _, slow in rows(crawl, server).values()) == 2
     second = sorted(log.times)[-2:]
     gaps = [later - ended for (_, ended), (later, _) in pairwise(second)]
-    assert all(gap >= 0.5 for gap in gaps), gaps
+    assert all(gap >= 0.5 - CLOCK for gap in gaps), gaps
 
 
 @pytest.mark.parametrize("profile", ["default", "classic"])
