@@ -43,7 +43,6 @@ from scrawler.store.left_out import left_out
 from scrawler.store.losses import Losses
 from scrawler.store.machines import Machines
 from scrawler.store.overview import LIVING
-from scrawler.store.pushes import listeners
 from scrawler.store.retries import Retries
 from scrawler.store.revisits import order_round
 from scrawler.store.seeds import Seeds
@@ -284,7 +283,7 @@ def _check_keep(settings: Settings, database: Database) -> None:
         return
     of_sites = (one.get("revisit", "off") for one in settings.sites.values())
     never = settings.revisit == "off" and all(word == "off" for word in of_sites)
-    if never and not (Seeds(database).any_with_column("revisit") or listeners(database)):
+    if never and not (Seeds(database).any_with_column("revisit") or any(sent(database) for sent in hooked("arrivals"))):
         raise SettingsError(
             "keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive, or start"
             " `scrawler listen` first, for those that servers and owners send"

@@ -17,10 +17,10 @@ from scrawler.cli.options import FILLED, FileName, Whole, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.dates import iso_date
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.features.push.store.pushes import Pushes
+from scrawler.features.push.store.subscriptions import Subscriptions
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.settings import Settings
-from scrawler.store.pushes import Pushes
-from scrawler.store.subscriptions import Subscriptions
 from scrawler.supervisor.signals import heeds_hangups
 from scrawler.units import counted
 from scrawler.urls.normalise import normalise

@@ -17,9 +17,9 @@ from dns.resolver import Resolver as DnsResolver
 
 from scrawler.features.push.asker import Asker
 from scrawler.features.push.intake import MOST_URLS, Intake, Reply, digest_of
+from scrawler.features.push.store.owners import Owner, Owners, SiteReport
+from scrawler.features.push.store.pushes import KnownSite
 from scrawler.model.windows import SHORTEST, Window, read_window
-from scrawler.store.owners import Owner, Owners, SiteReport
-from scrawler.store.pushes import KnownSite
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, origin

@@ -7,7 +7,7 @@ from html import escape
 
 from scrawler.dates import iso_date
 from scrawler.features.push.owners import FILE_PATH, META_NAME, METHODS, challenge_of
-from scrawler.store.owners import Owner, SiteReport, UrlReport
+from scrawler.features.push.store.owners import Owner, SiteReport, UrlReport
 from scrawler.urls.scope import authority, origin
 
 _STYLE = """

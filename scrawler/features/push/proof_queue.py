@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from scrawler.features.push.proof import Proof
-from scrawler.store.pushes import KnownSite
+from scrawler.features.push.store.pushes import KnownSite
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 _ALL = 1_000  # proofs that wait, those of each kind

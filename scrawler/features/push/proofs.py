@@ -16,7 +16,7 @@ from scrawler.errors import StoreError, message_of
 from scrawler.features.push.asker import Answer, Asker
 from scrawler.features.push.proof import Proof
 from scrawler.features.push.proof_queue import ProofQueue, Wanted
-from scrawler.store.pushes import KnownSite
+from scrawler.features.push.store.pushes import KnownSite
 from scrawler.tuples.classes import NamedTuple
 
 _HOLDS = 86_400.0  # seconds

@@ -20,6 +20,9 @@ from scrawler.features.push.asker import Asker
 from scrawler.features.push.intake import Intake
 from scrawler.features.push.owners import OwnerDesk
 from scrawler.features.push.proofs import KeyFiles
+from scrawler.features.push.store.owners import Owners
+from scrawler.features.push.store.pushes import BEAT_EVERY, Pushes
+from scrawler.features.push.store.subscriptions import Subscriptions
 from scrawler.features.push.troubles import Troubles
 from scrawler.features.push.websub import Callbacks, Hubs
 from scrawler.fetch.proxies import EnvironmentProxies
@@ -27,9 +30,6 @@ from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.engine import Database
-from scrawler.store.owners import Owners
-from scrawler.store.pushes import BEAT_EVERY, Pushes
-from scrawler.store.subscriptions import Subscriptions
 from scrawler.threads import start
 from scrawler.tuples.classes import dataclass
 

@@ -10,10 +10,15 @@ from scrawler.api.bare import BareCrawl
 from scrawler.api.standing import Standing
 from scrawler.cli.tables import printable
 from scrawler.dates import iso_date
+from scrawler.features.push.store.pushes import listeners, tallies, waiting
 from scrawler.features.push.webhooks import Waiting, Webhooks
 from scrawler.store.engine import Database
-from scrawler.store.pushes import listeners, tallies, waiting
 from scrawler.units import counted
+
+
+def is_listened(database: Database) -> bool:
+    """Tell whether a `scrawler listen` takes in URLs for a crawl, or did last."""
+    return bool(listeners(database))
 
 
 def standing(crawl: BareCrawl) -> Standing:

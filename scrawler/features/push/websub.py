@@ -15,7 +15,7 @@ from scrawler.errors import StoreError
 from scrawler.features.push.asker import Asker
 from scrawler.features.push.feeds import NoFeedError, discovered, read_feed, resolved
 from scrawler.features.push.intake import Intake, Reply, new_key
-from scrawler.store.subscriptions import (
+from scrawler.features.push.store.subscriptions import (
     ACTIVE,
     ASKED,
     DENIED,

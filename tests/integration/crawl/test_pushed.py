@@ -8,12 +8,12 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from scrawler.core.progress import Progress
+from scrawler.features.push.store.owners import Owners
+from scrawler.features.push.store.pushes import Pushes
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.windows import Window
 from scrawler.store.engine import database_time, open_database
-from scrawler.store.owners import Owners
-from scrawler.store.pushes import Pushes
 from scrawler.urls.scope import site_key
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page

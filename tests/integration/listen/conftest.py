@@ -23,6 +23,7 @@ from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.scope import site_key
 from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.fetch.servers import RawServer, Visit, path_of
+from tests.integration.store import conftest as of_store
 from tests.limits import HANGS
 from tests.torture.crawl import wait_for
 
@@ -186,3 +187,6 @@ def serve() -> Iterator[Callable[..., RawServer]]:
 @pytest.fixture
 def rig(tmp_path: Path, site: Site, serve: Callable[..., RawServer]) -> Rig:
     return Rig(tmp_path, f"sqlite:///{tmp_path}/crawl.db", serve(site))
+
+
+database = of_store.database  # the fixture

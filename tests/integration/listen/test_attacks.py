@@ -12,9 +12,9 @@ import pytest
 
 from scrawler.features.push import app, server
 from scrawler.features.push.intake import digest_of, new_key
+from scrawler.features.push.store.pushes import Pushes
 from scrawler.model.scope import Scope
 from scrawler.store.engine import open_database
-from scrawler.store.pushes import Pushes
 from scrawler.urls.scope import site_key
 from tests.integration.listen.conftest import KEY, Rig
 from tests.limits import HANGS

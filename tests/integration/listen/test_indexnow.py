@@ -138,7 +138,7 @@ def test_a_url_that_waits_for_another_proof_is_not_acknowledged(
 
 
 def test_a_proof_needs_no_room_for_its_urls(rig: Rig, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrawler.store.pushes._UNPROVED", 3)
+    monkeypatch.setattr("scrawler.features.push.store.pushes._UNPROVED", 3)
     site.paths["/forged-key-0.txt"] = BUSY
     with rig.listening():
         some = [rig.server.url(f"/{number}") for number in range(3)]

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs
 import pytest
 
 from scrawler.features.push.feeds import NoFeedError, discovered, read_feed
+from scrawler.features.push.store.subscriptions import Subscription, Subscriptions
 from scrawler.features.push.websub import DiscoveryError, subscribe
 from scrawler.store.engine import open_database
-from scrawler.store.subscriptions import Subscription, Subscriptions
 from tests.integration.crawl.hostile import page
 from tests.integration.fetch.servers import RawServer, Visit
 from tests.integration.listen.conftest import Answered, Rig, Site

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrawler.features.push.proof import Proof
 from scrawler.features.push.proof_queue import ProofQueue, Wanted
-from scrawler.store.pushes import KnownSite
+from scrawler.features.push.store.pushes import KnownSite
 
 SITE = KnownSite(1, "example.org", ("http://example.org/",), None)
 OTHER = KnownSite(2, "example.net", ("http://example.net/",), None)

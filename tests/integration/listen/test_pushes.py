@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from math import inf
 
+from scrawler.features.push.store.owners import Owners
+from scrawler.features.push.store.pushes import KnownSite, Pushes, listeners, tallies, waiting
+from scrawler.features.push.store.subscriptions import ACTIVE, ASKED, LEAVING, Subscriptions
 from scrawler.model.scope import Scope
 from scrawler.model.servers import Reserved
 from scrawler.model.windows import Window
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
-from scrawler.store.owners import Owners
-from scrawler.store.pushes import KnownSite, Pushes, listeners, tallies, waiting
 from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.store.subscriptions import ACTIVE, ASKED, LEAVING, Subscriptions
 
 HOME = "http://a.example/"
 

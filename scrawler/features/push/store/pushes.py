@@ -1,6 +1,6 @@
 """What servers and owners send, as `scrawler listen` keeps it: URLs, keys, and that it is alive.
 
-What is acknowledged was committed. All of it goes to the lists of parties by `pushed.py`, on whatever machine.
+What is acknowledged was committed. All of it goes to the lists of parties by `scrawler.store.pushed`, on any machine.
 """
 
 from __future__ import annotations
