@@ -16,14 +16,14 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 
 from scrawler.model.claims import ClaimedSite, SiteState
-from scrawler.model.deltas import SeedDelta
 from scrawler.model.exchange import Exchanged
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import Millis, url_hash
+from scrawler.store.batches import Batch
 from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.checkpoints import Checkpoints, take_out
+from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import Externals
@@ -32,6 +32,7 @@ from scrawler.store.hash_ranges import HashRanges
 from scrawler.store.inboxes import Inboxes, Lone, exchanged
 from scrawler.store.outbox import SENT, Outbox
 from scrawler.store.partitions import Partition
+from scrawler.store.row_writers import take_out
 from scrawler.store.rows import AnyRow, in_order_of_id, inserting_new, sliced
 from scrawler.store.sites import lock_sites
 from scrawler.store.tables import candidate, inbox, machine, seed, site, slot_table
@@ -124,16 +125,13 @@ class AgentCheckpoints(Checkpoints):
         """See `Checkpoints`."""
         super().__init__(database, machine_id, externals)
         self._outbox = Outbox(database, scope)
+        self._rows.add(self._send_moved)
 
-    def _move_seeds(self, connection: Connection, seeds: list[SeedDelta], targets: dict[str, int]) -> None:
-        super()._move_seeds(connection, seeds, targets)
-        found = [
-            ExternalRow(one.seed_id, url_hash(to.home_url), to.home_url, 0, 1) for one in seeds if (to := one.rehoming)
-        ]
-        number = self._outbox.send(connection, found, lambda url: "", _NEVER_TOO_DEEP)
-        if number:
-            mine = update(machine).where(machine.c.id == self._machine_id)
-            connection.execute(mine.values(sent=machine.c.sent + number))
+    def _send_moved(self, batch: Batch) -> None:
+        moved = ((one.seed_id, one.rehoming) for one in batch.seeds)
+        found = [ExternalRow(seed_id, url_hash(to.home_url), to.home_url, 0, 1) for seed_id, to in moved if to]
+        if number := self._outbox.send(batch.connection, found, lambda url: "", _NEVER_TOO_DEEP):
+            batch.done["sent"] += number
 
 
 class AgentInboxes(Inboxes):

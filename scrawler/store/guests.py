@@ -21,11 +21,11 @@ from scrawler.model.results import Result
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import BulkInsert
-from scrawler.store.checkpoints import take_out
 from scrawler.store.claims import OPEN_SEEDS, Claims, begun_sites
 from scrawler.store.engine import Database, database_time
 from scrawler.store.inboxes import Inboxes, Lone
 from scrawler.store.openings import Opening, opening
+from scrawler.store.row_writers import take_out
 from scrawler.store.rows import SLICE, AnyRow, in_state, sliced, window_of
 from scrawler.store.sites import GONE, ensure_guest_sites, lock_sites, release_sites, wake_sites
 from scrawler.store.tables import inbox, machine, page, seed, site

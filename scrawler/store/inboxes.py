@@ -23,11 +23,11 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.model.visits import KnownVisit, UrlState, known_visit
 from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.checkpoints import take_out
 from scrawler.store.engine import Database
 from scrawler.store.frontier import state_of
 from scrawler.store.openings import Opening, Party, opening
 from scrawler.store.outboxes import take_back
+from scrawler.store.row_writers import take_out
 from scrawler.store.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.sites import lock_sites, wake_sites
