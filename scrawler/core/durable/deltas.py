@@ -6,15 +6,18 @@ rows at a time would not know which that is. Pages and changes are rows of their
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.row_kinds import joined
 from scrawler.model.rows import PublishedRow
+
+Join = Callable[[list[Any]], Any]  # what several deltas have in a field, in order of time -> what one has
 
 
 def merged(deltas: Iterable[SiteDelta]) -> list[SiteDelta]:
@@ -38,19 +41,8 @@ def _of_site(group: list[SiteDelta]) -> SiteDelta:
         seeds=tuple(_of_seed(of_one, lanes, chunks) for of_one in seeds.values()),
         released=any(delta.released for delta in group),
         resting=any(delta.resting for delta in group),
-        robots_records=tuple(chain.from_iterable(delta.robots_records for delta in group)),
-        taken=tuple(chain.from_iterable(delta.taken for delta in group)),
-        robots=tuple({row.origin_hash: row for delta in group for row in delta.robots}.values()),
-        rates=next((delta.rates for delta in reversed(group) if delta.rates is not None), None),
-        demand=_added_up(delta.demand for delta in group),
+        **_brought_together(_ROWS_OF_SITE, ("rates",), group),
     )
-
-
-def _added_up(demands: Iterable[tuple[tuple[int, int], ...]]) -> tuple[tuple[int, int], ...]:
-    cells: dict[int, int] = {}
-    for cell, number in chain.from_iterable(demands):
-        cells[cell] = cells.get(cell, 0) + number
-    return tuple(sorted(cells.items()))
 
 
 def _of_seed(
@@ -61,44 +53,75 @@ def _of_seed(
     numbers = dict.fromkeys((chunk.seed_id, chunk.kind, chunk.seq) for part in parts for chunk in part.chunks)
     return replace(
         parts[-1],
-        pages=tuple(chain.from_iterable(part.pages for part in parts)),
-        externals=tuple(chain.from_iterable(part.externals for part in parts)),
-        relations=tuple({row[:2]: row for part in parts for row in part.relations}.values()),
-        patterns=tuple({row.pattern_hash: row for part in parts for row in part.patterns}.values()),
-        rejections=tuple({row.url_hash: row for part in parts for row in part.rejections}.values()),
-        sitemap_urls=tuple({row.url_hash: row for part in parts for row in part.sitemap_urls}.values()),
-        jar=next((part.jar for part in reversed(parts) if part.jar is not None), None),
         lanes=tuple(lanes.pop(key) for key in kinds if key in lanes),
         chunks=tuple(chunks.pop(key) for key in numbers if key in chunks),
-        **_of_what_few_have(parts),
+        **_brought_together(_ROWS_OF_SEED, ("jar", "publisher"), parts),
     )
 
 
-def _of_what_few_have(parts: list[SeedDelta]) -> dict[str, Any]:
-    """Bring together what few seeds have: those that are retried or visited again, and those of features."""
+def _brought_together(rows: Mapping[str, Join], latest: Sequence[str], parts: Sequence[Any]) -> dict[str, Any]:
+    """Return the fields of which the last delta may not have all, or nothing."""
     together: dict[str, Any] = {}
-    if any(part.states or part.changes for part in parts):
-        together["states"] = tuple({row.url_hash: row for part in parts for row in part.states}.values())
-        together["changes"] = tuple(chain.from_iterable(part.changes for part in parts))
-    if any(part.published or part.publisher is not None for part in parts):
-        together["published"] = _newest(parts)
-        publishers = (part.publisher for part in reversed(parts) if part.publisher is not None)
-        together["publisher"] = next(publishers, None)
-    if any(part.rows for part in parts):
-        together["rows"] = joined([part.rows for part in parts])
-    if any(part.replaced or part.kept or part.marked for part in parts):
-        together["marked"] = tuple(chain.from_iterable(part.marked for part in parts))
-        together["replaced"] = tuple(chain.from_iterable(part.replaced for part in parts))
-        together["kept"] = tuple(chain.from_iterable(part.kept for part in parts))
-        together["orphans"] = tuple(chain.from_iterable(part.orphans for part in parts))
+    for name, join in rows.items():
+        if said := [value for part in parts if (value := getattr(part, name))]:
+            together[name] = join(said)
+    for name in latest:
+        if given := [value for part in parts if (value := getattr(part, name)) is not None]:
+            together[name] = given[-1]
     return together
 
 
-def _newest(parts: list[SeedDelta]) -> tuple[PublishedRow, ...]:
+def _all(parts: list[Any]) -> Any:
+    return tuple(chain.from_iterable(parts))
+
+
+def _later(key_of: Callable[[Any], Any]) -> Join:
+    """Return what keeps the later one of rows with the same key."""
+
+    def join(parts: list[Any]) -> Any:
+        return tuple({key_of(row): row for row in chain.from_iterable(parts)}.values())
+
+    return join
+
+
+def _newest(parts: list[Any]) -> Any:
     """Return of what lists have said of each URL the newest."""
     found: dict[bytes, PublishedRow] = {}
-    for row in chain.from_iterable(part.published for part in parts):
+    for row in chain.from_iterable(parts):
         before = found.get(row.url_hash)
         if before is None or before.changed_at <= row.changed_at:
             found[row.url_hash] = row
     return tuple(found.values())
+
+
+def _added_up(parts: list[Any]) -> Any:
+    cells: dict[int, int] = {}
+    for cell, number in chain.from_iterable(parts):
+        cells[cell] = cells.get(cell, 0) + number
+    return tuple(sorted(cells.items()))
+
+
+# How rows in the fields of several deltas become those of one; of fields that stand nowhere here the last delta counts.
+_BY_URL = _later(attrgetter("url_hash"))
+_ROWS_OF_SITE: Mapping[str, Join] = {
+    "robots_records": _all,
+    "taken": _all,
+    "robots": _later(attrgetter("origin_hash")),
+    "demand": _added_up,
+}
+_ROWS_OF_SEED: Mapping[str, Join] = {
+    "pages": _all,
+    "externals": _all,
+    "relations": _later(itemgetter(0, 1)),
+    "patterns": _later(attrgetter("pattern_hash")),
+    "rejections": _BY_URL,
+    "sitemap_urls": _BY_URL,
+    "states": _BY_URL,
+    "changes": _all,
+    "published": _newest,
+    "rows": joined,
+    "marked": _all,
+    "replaced": _all,
+    "kept": _all,
+    "orphans": _all,
+}

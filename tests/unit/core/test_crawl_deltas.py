@@ -65,6 +65,8 @@ def test_the_newest_jar_stays_though_a_later_delta_has_none() -> None:
     jars = (b"old", b"new", None)
     (site,) = merged([of_site(1, replace(of_seed(1), jar=jar)) for jar in jars])
     assert site.seeds[0].jar == b"new"
+    (site,) = merged([of_site(1, replace(of_seed(1), jar=jar)) for jar in (b"old", b"", None)])
+    assert site.seeds[0].jar == b""
 
 
 def test_a_release_is_not_forgotten() -> None:
