@@ -74,8 +74,6 @@ class Checkpoints:
             valid = [delta for delta in deltas if delta.site_id not in dropped]
             batch = batch_of(connection, valid, targets)
             self._rows.write(batch)
-            if guests:
-                self._rows.sites.write_guests(connection, [delta for delta in valid if delta.visits])
             self._count(connection, number, batch.done)
             self._tried, self._stale = True, dropped
 

@@ -56,7 +56,7 @@ _CHUNK = ("seed_id", "kind", "seq", "first_position", "entries", "data")
 _COUNTS = tuple(column.name for column in SEED_COUNTS)
 _SEED = (*_COUNTS, "verdicts", "elapsed_ms", "state", "end_reason", "end_detail", "ended_at")
 _counts_of = attrgetter(*_COUNTS)
-_site_row = attrgetter("site_id", *_SITE)
+_clock_of = attrgetter(*_SITE)
 _by_two = itemgetter(0, 1)
 _plain_json = json.JSONEncoder(separators=(",", ":")).encode  # `json.dumps` makes an encoder each time, for 2 us
 _sorted_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
@@ -73,8 +73,7 @@ class RowWriters:
 
     def __init__(self, database: Database, machine_id: int, externals: Externals) -> None:
         self.visits = VisitRows(database, machine_id)
-        self.sites = SiteRows(database)
-        pages, seeds = PageRows(database, externals), SeedRows(database)
+        pages, seeds, sites = PageRows(database, externals), SeedRows(database), SiteRows(database)
         kinds = FeatureRows(database.compiler)
         self._writers: tuple[Write, ...] = (
             pages.write_pages,
@@ -87,11 +86,12 @@ class RowWriters:
             self.visits.write_demand,
             self.visits.write_published,
             kinds.write,
-            self.sites.write_robots,
+            sites.write_robots,
             seeds.write_seeds,
             seeds.move_seeds,
-            self.sites.write_sites,
+            sites.write_sites,
             take_out_of_batch,
+            sites.write_guests,
         )
 
     def add(self, write: Write) -> None:
@@ -207,18 +207,19 @@ class SiteRows:
 
     def write_sites(self, batch: Batch) -> None:
         """Write the clocks of sites, and let go of those that are released."""
-        self._sites.run(batch.connection, sorted(map(_site_row, batch.sites)))
-        released = [one for one in batch.sites if one.released]
-        release_sites(batch.connection, [one.site_id for one in released])
-        lay_to_rest(batch.connection, [one.site_id for one in released if one.resting])
+        self._write(batch.connection, [(one.site_id, one) for one in batch.sites])
 
-    def write_guests(self, connection: Connection, guests: Sequence[SiteDelta]) -> None:
-        """Write what guests have to write besides, to the rows of the sites at which they are."""
-        self._sites.run(connection, sorted((one.visits, *_site_row(one)[1:]) for one in guests))
-        released = [one for one in guests if one.released]
-        release_sites(connection, [one.visits for one in released])
-        lay_to_rest(connection, [one.visits for one in released if one.resting])
-        take_out(connection, [number for one in guests for number in one.taken])
+    def write_guests(self, batch: Batch) -> None:
+        """Write the same to the rows of the sites at which guests are, and take out what these have listed."""
+        if guests := [one for one in batch.sites if one.visits]:
+            self._write(batch.connection, [(one.visits, one) for one in guests])
+            take_out(batch.connection, [number for one in guests for number in one.taken])
+
+    def _write(self, connection: Connection, sites: Sequence[tuple[int, SiteDelta]]) -> None:
+        self._sites.run(connection, sorted((site_id, *_clock_of(one)) for site_id, one in sites))
+        released = [(site_id, one.resting) for site_id, one in sites if one.released]
+        release_sites(connection, [site_id for site_id, _ in released])
+        lay_to_rest(connection, [site_id for site_id, is_resting in released if is_resting])
 
 
 class FeatureRows:
