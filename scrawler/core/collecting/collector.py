@@ -233,7 +233,7 @@ class UrlCollector:
             if self._unchanged:
                 return True, landed
             for response in landed:
-                if len(response.body) > _LARGE_BODY or (response.document is not None and _is_large(response)):
+                if _is_large(response):
                     return True, landed
             for response in landed:
                 self._read_and_apply(response)
@@ -617,6 +617,10 @@ def _is_usual(flight: Flight, response: Response) -> bool:
 
 
 def _is_large(response: Response) -> bool:
-    """Whether the document that was made of a page, and what it had asked for, is read outside the turn."""
-    made = len(response.document.html) if response.document is not None else 0
-    return made + sum(len(answer.body) for answer in response.further) > _LARGE_BODY
+    """Whether an answer is read outside the turn: for its body, or for the document that was made of it."""
+    if len(response.body) > _LARGE_BODY:
+        return True
+    document = response.document
+    if document is None:
+        return False
+    return len(document.html) + sum(len(answer.body) for answer in response.further) > _LARGE_BODY

@@ -60,7 +60,7 @@ def _of_seed(
 
 
 def _brought_together(rows: Mapping[str, Join], latest: Sequence[str], parts: Sequence[Any]) -> dict[str, Any]:
-    """Return the fields of which the last delta may not have all, or nothing."""
+    """Return what all parts have in these fields: rows are joined, and of the others the last one counts."""
     together: dict[str, Any] = {}
     for name, join in rows.items():
         if said := [value for part in parts if (value := getattr(part, name))]:
