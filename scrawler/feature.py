@@ -93,6 +93,11 @@ class Feature(NamedTuple):
     version: int = 0
 
 
+def on_for_any_host(settings: Any, name: str) -> bool:
+    """Tell whether a switch is on in the settings of a crawl: for all hosts, or in the table of some."""
+    return getattr(settings, name) or any(table.get(name) for table in settings.sites.values())
+
+
 @lru_cache(maxsize=1)
 def features() -> tuple[Feature, ...]:
     """Return all features that are there, those of this program first. Raises PluginError for one that is broken."""

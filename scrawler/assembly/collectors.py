@@ -36,6 +36,7 @@ from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import EVERY_ROBOT
 from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.extract.xhtml import XhtmlExtractor
+from scrawler.feature import on_for_any_host
 from scrawler.fetch.bodies import BodyRoom
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.old_tls import accept_old_servers
@@ -114,7 +115,7 @@ def _downloader_maker(
 ) -> MakeDownloader:
     """Return what makes a collector's downloader, with what features put around it."""
     make: Callable[[FetchLimits], Downloader] = maker("downloader", settings)
-    if settings.insecure or any(table.get("insecure") for table in settings.sites.values()):
+    if on_for_any_host(settings, "insecure"):
         accept_old_servers()
 
     bodies = BodyRoom()

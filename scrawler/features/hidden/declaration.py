@@ -1,18 +1,11 @@
 """Declares the hidden web."""
 
-from typing import Any
-
-from scrawler.feature import Feature
-
-
-def _is_on(settings: Any) -> bool:
-    return settings.hidden or any(table.get("hidden") for table in settings.sites.values())
-
+from scrawler.feature import Feature, on_for_any_host
 
 FEATURE = Feature(
     name="hidden",
     about="Asks the search forms of a site for words of its own pages, and follows what they bring: the hidden web.",
-    is_on=_is_on,
+    is_on=lambda settings: on_for_any_host(settings, "hidden"),
     settings="scrawler.features.hidden.settings:HiddenSettings",
     groups={"crawl": ("hidden", "hidden_queries")},
     version=1,
