@@ -161,7 +161,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
 
     The places, and what is offered there:
 
-    * arrivals: a function that tells whether somebody sends URLs to the crawl of a database (`Database`)
+    * arrivals: a function that returns who takes in URLs for the crawl of a database (`Database`); nobody: none come
     * beside: what makes a companion of a run (`scrawler.api.companions.MakeCompanion`)
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
     * each_page: a function that begins work on each page of a run (`scrawler.api.observing.BeginEachPage`)

@@ -17,7 +17,7 @@ FEATURE = Feature(
     groups={"changes": ("feed", "feed_entries", "webhook", "webhook_secret", "webhook_secret_file", "webhook_private")},
     commands={"listen": Command("scrawler.features.push.cli:listen", lasts=True)},
     hooks={
-        "arrivals": "scrawler.features.push.status:is_listened",
+        "arrivals": "scrawler.features.push.store.pushes:listeners",
         "beside": "scrawler.features.push.telling.telling:Telling",
         "status": "scrawler.features.push.status:standing",
     },

@@ -16,11 +16,6 @@ from scrawler.store.engine import Database
 from scrawler.units import counted
 
 
-def is_listened(database: Database) -> bool:
-    """Tell whether a `scrawler listen` takes in URLs for a crawl, or did last."""
-    return bool(listeners(database))
-
-
 def standing(crawl: BareCrawl) -> Standing:
     """Return it, as values and in words."""
     database = crawl.database
