@@ -14,7 +14,7 @@ from scrawler.extract.scanner import fastest_extractor
 from scrawler.extract.sniff import HTML_TYPES, UNKNOWN_TYPES, sniffed_type
 from scrawler.insight.contents import RENDERED_TYPE, PageContent
 from scrawler.model.results import PageFlag, Result
-from scrawler.revisit.visit import kinds_of
+from scrawler.model.visits import kinds_of
 from scrawler.store.committed import CommittedPage
 from scrawler.store.seeds import columns_of
 from scrawler.urls.normalise import normalise

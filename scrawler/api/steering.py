@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scrawler.api.visits import VisitedCrawl
+from scrawler.api.opened import OpenedCrawl
 from scrawler.settings import check_by_host, parse_host, parse_setting
 from scrawler.store.control import Control
 
 
-class SteeredCrawl(VisitedCrawl):
+class SteeredCrawl(OpenedCrawl):
     """A crawl whose machines take orders: see `Crawl`.
 
     Machines look for orders with each heartbeat, every two seconds. `machines` are names, as `status` has them; methods

@@ -46,8 +46,6 @@ _COMMANDS = {  # of the crawler; features declare their own
     "pages": Command("scrawler.cli.pages:pages", lists=True),
     "cat": Command("scrawler.cli.cat:cat", lists=True),
     "why": Command("scrawler.cli.why:why_command", lists=True),
-    "changes": Command("scrawler.cli.changes:changes", lists=True),
-    "diff": Command("scrawler.cli.changes:diff_command", lists=True),
     "verify": Command("scrawler.cli.verify:verify"),
     "db": Command("scrawler.cli.db:db", lists=True),
     "plugins": Command("scrawler.cli.plugins:plugins", lists=True),

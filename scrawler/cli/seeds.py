@@ -14,7 +14,7 @@ from scrawler.cli.options import is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows, seed_filters
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.settings import Settings
-from scrawler.store.changes import Changes, RoundView
+from scrawler.store.rounds import Rounds, RoundView
 from scrawler.store.seeds import Seeds, SeedView
 
 _FOR_PEOPLE = ("url", "state", "end_reason", "pages", "http_errors", "failures", "candidates", "end_detail")
@@ -49,7 +49,7 @@ def seeds(
         if rounds:
             if state or end_reason:
                 raise click.UsageError("--rounds lists those of all seeds, whatever their state")
-            print_rows(map(_round, Changes(crawl.database).rounds()), _ROUND if written else _ROUND_SHOWN, written)
+            print_rows(map(_round, Rounds(crawl.database).of_seeds()), _ROUND if written else _ROUND_SHOWN, written)
             return
         found = Seeds(crawl.database).list(state, end_reason)
         print_rows(map(_row, found), _ALL if written else _FOR_PEOPLE, written)

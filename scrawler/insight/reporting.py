@@ -6,23 +6,28 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from scrawler.insight.sections import Section
+from scrawler.model.terms import Millis
 from scrawler.store.engine import Database
 from scrawler.store.page_sums import PageSum
 from scrawler.tuples.classes import NamedTuple
 
 
 class Reported(NamedTuple):
-    """What a report is on: a seed, or all of a crawl if None, with the sums of its pages."""
+    """What a report is on: a seed, or all of a crawl if None, with the sums of its pages.
+
+    With `since` it is on the visits since a time alone.
+    """
 
     database: Database
     seed_id: int | None
     pages: Sequence[PageSum]
+    since: Millis = 0
 
 
 class Added(NamedTuple):
-    """A section, and the key of that behind which it stands; where there is none, it is the last one."""
+    """A section, and the key of that before which it stands; where there is none, it is the last one."""
 
-    after: str
+    before: str
     section: Section
 
 
@@ -39,6 +44,6 @@ def with_added(sections: Iterable[Section], added: Iterable[Added]) -> tuple[Sec
     made = list(sections)
     for one in added:
         keys = [section.key for section in made]
-        place = keys.index(one.after) + 1 if one.after in keys else len(made)
+        place = keys.index(one.before) if one.before in keys else len(made)
         made.insert(place, one.section)
     return tuple(made)

@@ -20,14 +20,12 @@ from scrawler.model.exchange import GUEST, guest_key
 from scrawler.model.rows import PageRow, RejectionRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.model.visits import LISTED, NEVER, UrlState
 from scrawler.settings import Settings, Way, of_tables, read_pattern, setting_text, withheld
 from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.changes import Changes
 from scrawler.store.control import Control
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds, SeedView
-from scrawler.store.traces import MOST_READ, Finding, Traces
+from scrawler.store.traces import Finding, Traces
 from scrawler.units import counted
 from scrawler.urls.scope import origin, site_key
 from scrawler.urls.verdict import Verdict
@@ -57,7 +55,7 @@ def why(
         settings = of_tables(settings, names)
         asked = read_asked(text, make_analyzer(settings, _Nowhere()), settings)
     boundary = CrawlBoundary(database, Boundary(settings.boundary), scope)
-    parts = traces, Changes(database), database, Seeds(database)
+    parts = traces, database, Seeds(database)
     return _Enquiry(*parts, settings, scope, boundary, asked, names, read).answer()
 
 
@@ -83,7 +81,6 @@ class _Enquiry:
     def __init__(
         self,
         traces: Traces,
-        changes: Changes,
         database: Database,
         seeds: Seeds,
         settings: Settings,
@@ -94,7 +91,6 @@ class _Enquiry:
         read: Callable[[PageRow], PageContent] | None,
     ) -> None:
         self._traces = traces
-        self._changes = changes
         self._database = database
         self._seeds = seeds
         self._settings = settings
@@ -173,12 +169,10 @@ class _Enquiry:
             of_seed, lister = seeds[row.seed_id].seed.url, seeds[row.lane_seed].seed.url
             guest = seeds[row.seed_id].site_key.startswith(GUEST)
             self._take([page_fact(row, of_seed, lister, referrers.get(row.referrer, ""), guest=guest)], row.result)
-        if rows:
-            self._facts += [fact for told in hooked("why") for fact in told(self._database, self._asked.hashes)]
         if rows and self._read is not None and (fact := scripts_fact(rows[0], self._read)):
             self._facts.append(fact)
-        states = self._changes.states(self._asked.hashes) if rows else ()
-        self._facts += (_visits_fact(state, len(rows)) for state in states)
+        if rows:
+            self._facts += [fact for told in hooked("why") for fact in told(self._database, self._asked.hashes)]
         self._facts += map(relation_fact, self._traces.relations(self._asked.hashes))
         return bool(rows)
 
@@ -295,29 +289,6 @@ def _seed_fact(view: SeedView) -> Fact:
         "pages": counts.pages,
     }
     return Fact("seed", tuple(lines), values)
-
-
-def _visits_fact(state: UrlState, rows: int) -> Fact:
-    """Say how often a URL was visited, and when it is due."""
-    visits, times = counted(state.visit + 1, "visit"), counted(state.changes, "time")
-    lines = [f"{visits} since {utc(state.known_since)}, found changed {times}"]
-    if (gone := state.visit + 1 - rows) > 0 and rows < MOST_READ:
-        found = counted(gone, "visit that", "visits that")
-        lines.append(f"{found} found nothing new went out of the log (keep_visits); their numbers stand in reports")
-    if state.changed_at:
-        lines.append(f"the last change was found at {utc(state.changed_at)}")
-    if state.due_at == LISTED:
-        lines.append("it is listed to be visited again")
-    elif state.due_at == NEVER:
-        lines.append("it is not due by itself: `run --again` visits it, or `--keep` with --revisit")
-    else:
-        lines.append(f"it is due at {utc(state.due_at)}")
-    told = [text for text in (state.etag and f"ETag {state.etag}", state.last_modified) if text]
-    if told and state.payload_at:
-        lines.append(f"it is asked for only if it changed since {', '.join(told)}")
-    names = "visit", "visited_at", "known_since", "changed_at", "changes", "missing", "interval_ms", "etag"
-    values = {name: getattr(state, name) for name in (*names, "last_modified")}
-    return Fact("visits", tuple(lines), values | {"due_at": state.due_at if state.due_at > 0 else None})
 
 
 def _rejection_fact(row: RejectionRow, seed: str) -> Fact:

@@ -60,6 +60,7 @@ COUNTED_AS: Final = {
     Result.UNWANTED_TYPE: "unwanted",
     Result.TRAP: "trapped",
 }
+GONE: Final = (404, 410)  # the statuses that say so
 
 
 class PageFlag(IntFlag):

@@ -35,6 +35,22 @@ class ChangeKind(StrEnum):
     MOVED = "moved"  # a permanent redirect, which was none before, or led elsewhere
 
 
+FLAG_OF = {
+    ChangeKind.NEW: PageFlag.NEW,
+    ChangeKind.CHANGED: PageFlag.CHANGED,
+    ChangeKind.FAILING: PageFlag.FAILING,
+    ChangeKind.GONE: PageFlag.GONE,
+    ChangeKind.BACK: PageFlag.BACK,
+    ChangeKind.MOVED: PageFlag.MOVED,
+}
+KIND_FLAGS = sum(FLAG_OF.values())
+
+
+def kinds_of(flags: int) -> tuple[ChangeKind, ...]:
+    """Return what the flags of a page row say has changed."""
+    return tuple(kind for kind, flag in FLAG_OF.items() if flags & flag)
+
+
 class UrlChange(NamedTuple):
     """A row of the table `url_change`."""
 

@@ -5,42 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scrawler.dates import mail_date
-from scrawler.model.results import PageFlag, Result
+from scrawler.model.results import GONE, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
-from scrawler.model.visits import NEVER, ChangeKind, UrlChange, UrlState, is_same_tag, is_weak, validators
+from scrawler.model.visits import FLAG_OF, NEVER, ChangeKind, UrlChange, UrlState, is_same_tag, is_weak, validators
 from scrawler.revisit.change import BODY_BYTES, same_text
 from scrawler.revisit.due import RevisitPolicy, Seen
 from scrawler.revisit.learning import Learned, SiteLearning
 from scrawler.tuples.classes import NamedTuple
 
-GONE = (404, 410)
 _PERMANENT = (301, 308)
 _ALL_BITS = (1 << 64) - 1
 _PAGE = frozenset({Result.FETCHED.value, Result.NOT_MODIFIED.value})
 _TELLING = _PAGE | {Result.REDIRECT.value, "gone"}
 _NO_BODY = (204, 206)  # of a visit that has asked for no part: they say nothing of the page that was there
 _THERE = (Result.FETCHED.value, Result.REDIRECT.value, Result.NOT_MODIFIED.value)
-_FLAG = {
-    ChangeKind.NEW: PageFlag.NEW,
-    ChangeKind.CHANGED: PageFlag.CHANGED,
-    ChangeKind.FAILING: PageFlag.FAILING,
-    ChangeKind.GONE: PageFlag.GONE,
-    ChangeKind.BACK: PageFlag.BACK,
-    ChangeKind.MOVED: PageFlag.MOVED,
-}
-KIND_FLAGS = sum(_FLAG.values())
 SITEMAP_FRESH: Millis = 24 * 3600 * 1000  # a sitemap is asked again after so long, as a robots.txt (RFC 9309, 2.4)
 _SOON = 24 * 3600 * 1000  # after so long a URL that has failed is due again, if its interval is not shorter
 _FAILED = frozenset(
     {Result.CUT.value, Result.TIMEOUT.value, Result.CONNECT_FAILED.value, Result.BAD_ANSWER.value,
      Result.NO_ADDRESS.value, Result.TLS_FAILED.value, Result.INTERNAL_ERROR.value}
 )  # fmt: skip
-
-
-def kinds_of(flags: int) -> tuple[ChangeKind, ...]:
-    """Return what the flags of a page row say has changed."""
-    return tuple(kind for kind, flag in _FLAG.items() if flags & flag)
 
 
 class _Known(NamedTuple):
@@ -99,7 +84,7 @@ def after_visit(
     state = _next_state(before, row, ChangeKind.CHANGED in kinds, policy, learned)
     state = _with_payload(state, before, row, kept_validators(etag, last_modified), original, text_print)
     if kinds:
-        row = row._replace(flags=row.flags | sum(_FLAG[kind] for kind in kinds))
+        row = row._replace(flags=row.flags | sum(FLAG_OF[kind] for kind in kinds))
     changes = tuple(
         UrlChange(
             at=row.fetched_at,

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, delete, select
 
 from scrawler.model.deltas import SeedDelta
 from scrawler.model.terms import Millis
-from scrawler.revisit.visit import KIND_FLAGS
+from scrawler.model.visits import KIND_FLAGS
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.page_classes import SIZES, TIMES

@@ -31,10 +31,9 @@ from scrawler.extract.links import PageLinks
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
 from scrawler.model.lanes import SLOW, LaneKey
-from scrawler.model.results import PageFlag, Result
+from scrawler.model.results import GONE, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
-from scrawler.revisit.visit import GONE
 from scrawler.urls.analyzer import Analysis
 from scrawler.urls.filters import UrlFilters
 from scrawler.urls.verdict import Verdict

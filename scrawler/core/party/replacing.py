@@ -12,10 +12,9 @@ from typing import Final
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import PageFlight
 from scrawler.model.replaced import Counted, WaitingRow, counts_of
-from scrawler.model.results import AS_EXPECTED, PageFlag, Result
+from scrawler.model.results import AS_EXPECTED, GONE, PageFlag, Result
 from scrawler.model.robots import RobotsRecord
 from scrawler.model.rows import PageRow
-from scrawler.revisit.visit import GONE
 
 _WHOLE: Final = 3  # a page, or a redirect
 _PART: Final = 2  # the beginning of a page

@@ -23,8 +23,10 @@ Kind = tuple[str, int]
 
 
 def added(asked: Reported) -> Iterator[Added]:
-    """Yield the section of broken URLs."""
-    yield Added("time", broken_section(asked.database, asked.pages, asked.seed_id))
+    """Yield the section of broken URLs; of visits since a time nothing is told."""
+    if asked.since:
+        return
+    yield Added("content", broken_section(asked.database, asked.pages, asked.seed_id))
 
 
 def broken_section(database: Database, pages: Sequence[PageSum], seed_id: int | None) -> Section:

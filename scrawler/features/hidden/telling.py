@@ -22,7 +22,7 @@ def sections(asked: Reported) -> Iterator[Added]:
     """Say what search forms were asked, where any was."""
     log = SearchLog(asked.database)
     sums = log.sums(asked.seed_id)
-    if not sums.queries:
+    if asked.since or not sums.queries:
         return
     ends = [(end or "goes on", seeds) for end, seeds in sums.ends.items()]
     columns = ("seed", "form", "term", "answer_pages", "results", "new_urls")
@@ -31,7 +31,7 @@ def sections(asked: Reported) -> Iterator[Added]:
         Table("best", "Queries that found most", columns, log.best(asked.seed_id)),
     )
     values = {"queries": sums.queries, "results": sums.results, "new_urls": sums.found}
-    yield Added("traps", Section("searches", "Search forms", values, tables))
+    yield Added("politeness", Section("searches", "Search forms", values, tables))
 
 
 def _search_fact(led: LedTo) -> Fact:

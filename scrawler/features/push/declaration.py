@@ -21,5 +21,5 @@ FEATURE = Feature(
         "beside": "scrawler.features.push.telling.telling:Telling",
         "status": "scrawler.features.push.status:standing",
     },
-    needs=("classic", "inbound"),
+    needs=("classic", "inbound", "revisit"),
 )

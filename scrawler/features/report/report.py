@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -26,9 +27,7 @@ from scrawler.insight.reporting import Reported, with_added
 from scrawler.insight.sections import Report, Section, Table
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import Millis, url_hash
-from scrawler.model.visits import ChangeKind
 from scrawler.settings import crawl_title
-from scrawler.store.changes import Changes
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
 from scrawler.store.guests import guests
@@ -37,8 +36,8 @@ from scrawler.store.losses import Losses
 from scrawler.store.page_lists import PageLists
 from scrawler.store.page_sums import page_sums
 from scrawler.store.reports import PARTIES, Reports
+from scrawler.store.rounds import Rounds
 from scrawler.store.seeds import SeedView
-from scrawler.store.sitemap_words import reported
 from scrawler.store.thinning import all_sums
 from scrawler.store.traces import Traces
 from scrawler.urls.scope import site_key
@@ -49,9 +48,7 @@ _SLOWEST = ("site", "a_request_ms", "requests", "pages", "in_work_ms", "wait_ms"
 _POLITENESS = ("wait_ms", "pushed_back", "retries", "slowed", "slow_pages")
 _EXCHANGED = ("urls_", "guest_")  # what is told where machines exchange URLs
 _WISHES = ("denied", "noindex", "nofollow", "assets")
-_COUNTS = tuple(
-    dict.fromkeys((*TOTALS, *_POLITENESS, *_WISHES, "revisits", "near_duplicates", "trapped", "not_modified", "saved"))
-)
+_COUNTS = tuple(dict.fromkeys((*TOTALS, *_POLITENESS, *_WISHES, "revisits", "near_duplicates", "trapped")))
 
 
 def make_report(database: Database, crawl: Crawl, view: SeedView | None, since: Millis = 0) -> Report:
@@ -64,20 +61,17 @@ def _since(database: Database, crawl: Crawl, view: SeedView | None, since: Milli
     seed_id = view.seed.id if view else None
     sums = page_sums(database, seed_id, since)
     again = PageLists(database).has_rounds(seed_id)
-    visited = Changes(database)
-    begun, ended = visited.begun_since(since, seed_id)
-    numbers = visited.numbers(seed_id, since)
-    found = {kind.value: numbers.get(kind.value, 0) for kind in ChangeKind}
+    begun, ended = Rounds(database).begun_since(since, seed_id)
     made = (
         Section("since", "Since", {"since_at": since, "rounds_begun": begun, "of_them_ended": ended}),
         Section("totals", "Totals", page_totals(sums.pages), called=called(again)),
         results_section(sums.pages, again),
         time_section(sums.pages),
         Section("content", "Content", tables=content_tables(sums.kinds)),
-        Section("visits", "Visits after the first", found),
     )
     title = f"seed {view.seed.url}" if view else crawl_title(crawl.name)
-    return Report(f"{title} since {iso_date(since)}", database.now(), made)
+    sections = _with_features(made, Reported(database, seed_id, sums.pages, since))
+    return Report(f"{title} since {iso_date(since)}", database.now(), sections)
 
 
 class _Maker:
@@ -111,15 +105,13 @@ class _Maker:
             Section("refused", "Refused links", tables=(samples_table(self._reports.samples(self._seed_id)),)),
             self._duplicates(),
             *self._earlier(),
-            self._visits(),
             self._traps(),
             self._politeness(),
         )
         view = self._view
         title = f"seed {view.seed.url}" if view else crawl_title(self._crawl.name)
         asked = Reported(self._database, self._seed_id, self._sums.pages)
-        added = [one for reporter in hooked("report") for one in reporter(asked)]
-        return Report(title, self._database.now(), with_added(made, added))
+        return Report(title, self._database.now(), _with_features(made, asked))
 
     def _crawl_section(self) -> Section:
         ends = self._reports.ends()
@@ -222,19 +214,6 @@ class _Maker:
         }
         return (Section("earlier", "What an earlier crawl has (dedup_from)", values),)
 
-    def _visits(self) -> Section:
-        numbers = Changes(self._database).numbers(self._seed_id)
-        values = {
-            "not_modified": self._counts["not_modified"],
-            "saved_bytes": self._counts["saved"],
-            **{kind.value: numbers.get(kind.value, 0) for kind in ChangeKind},
-        }
-        trust = reported(self._database, self._view.seed.site_id if self._view else None)
-        columns = ("site", "newer_right", "older_right", "changefreq_right", "words")
-        rows = [(one.site, *map(_percent, one[1:4]), one.held) for one in trust]
-        table = Table("sitemaps", "Sitemaps: shares of their words on changes that visits found true", columns, rows)
-        return Section("visits", "Visits after the first", values, (table,))
-
     def _traps(self) -> Section:
         columns = ("pattern", "fetched", "exact", "near", "refused", "evidence")
         table = Table("capped", "Capped patterns of URLs", columns, self._reports.capped(self._seed_id))
@@ -252,8 +231,9 @@ class _Maker:
         return Section("politeness", "Politeness, servers and their wishes", values, tables)
 
 
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{share:.0%}"
+def _with_features(sections: Iterable[Section], asked: Reported) -> tuple[Section, ...]:
+    """Return the sections with those that features add."""
+    return with_added(sections, [one for reporter in hooked("report") for one in reporter(asked)])
 
 
 def _seed_section(view: SeedView, crawl: Crawl) -> Section:

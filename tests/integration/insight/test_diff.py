@@ -9,7 +9,7 @@ from shutil import which
 import pytest
 from click.testing import CliRunner, Result
 
-from scrawler.cli.changes import diff_command
+from scrawler.features.revisit.cli import diff_command
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page
 from tests.integration.crawl.test_rounds import again

@@ -16,7 +16,7 @@ from sqlalchemy import select, update
 from scrawler.features.push.telling.hooks import HookSender
 from scrawler.features.push.telling.sender import HttpSender
 from scrawler.features.push.webhooks import Hook, SettledChanges, Webhooks
-from scrawler.store.changes import Changes
+from scrawler.features.revisit.log import Changes
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 from scrawler.store.tables import machine, webhook

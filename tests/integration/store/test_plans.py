@@ -14,11 +14,11 @@ from sqlalchemy import Engine, event
 
 from scrawler.app import prepare_crawl
 from scrawler.features.choose.scores import Scores
+from scrawler.features.revisit.log import Changes
 from scrawler.model.results import Result
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
-from scrawler.store.changes import Changes
 from scrawler.store.committed import pages_of
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier

@@ -9,7 +9,7 @@ from difflib import unified_diff
 
 import pytest
 
-from scrawler.insight.line_diff import unified
+from scrawler.features.revisit.line_diff import unified
 from tests.tables import each
 
 NAMES, DATES = ("a", "b"), ("then", "now")

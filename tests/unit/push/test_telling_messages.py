@@ -11,9 +11,9 @@ import pytest
 from scrawler.errors import SettingsError
 from scrawler.features.push.telling.hooks import pause_ms, shown_url
 from scrawler.features.push.telling.message import fitting, message_body, signed_headers, signing_key
-from scrawler.insight.atom import feed_lines
+from scrawler.features.revisit.atom import feed_lines
+from scrawler.features.revisit.log import ChangeView
 from scrawler.model.scope import Scope
-from scrawler.store.changes import ChangeView
 from scrawler.store.crawls import Crawl
 
 CRAWL = Crawl(1, "news & <more>", Scope.HOST, 1_700_000_000_000)

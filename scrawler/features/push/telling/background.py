@@ -15,9 +15,9 @@ from scrawler.features.push.telling.feed_file import FeedFile
 from scrawler.features.push.telling.hooks import TRY_SECONDS, HookSender
 from scrawler.features.push.telling.sender import HttpSender
 from scrawler.features.push.webhooks import SettledChanges, Webhooks
+from scrawler.features.revisit.log import Changes
 from scrawler.model.terms import Millis
 from scrawler.settings import Settings
-from scrawler.store.changes import Changes
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, Waiting, open_database
 from scrawler.store.processes import identify

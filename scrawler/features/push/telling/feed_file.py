@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from scrawler.errors import SettingsError
-from scrawler.insight.atom import MARK, feed_lines
+from scrawler.features.revisit.atom import MARK, feed_lines
+from scrawler.features.revisit.log import Changes
 from scrawler.regular import open_regular
-from scrawler.store.changes import Changes
 from scrawler.store.crawls import Crawl
 
 _LOOKED_AT = 4_096  # bytes of a file that is there already, by which it is known as ours

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from scrawler.features.push.telling.message import MOST_CHANGES, fitting, message_body, signed_headers
 from scrawler.features.push.telling.sender import Sender, Sent
 from scrawler.features.push.webhooks import Hook, SettledChanges, Webhooks
+from scrawler.features.revisit.log import Changes
 from scrawler.model.terms import Millis, url_hash
-from scrawler.store.changes import Changes
 from scrawler.tuples.classes import dataclass
 
 TRY_SECONDS = 30.0  # of one try; less than a sender's lease

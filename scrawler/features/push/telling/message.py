@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from scrawler.dates import iso_date
 from scrawler.errors import SettingsError
-from scrawler.store.changes import ChangeView
+from scrawler.features.revisit.log import ChangeView
 
 MOST_CHANGES = 500  # of a message ...
 _MOST_BYTES = 256 * 1024  # ... or so many bytes of them, but one at least

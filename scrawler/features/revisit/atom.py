@@ -8,8 +8,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from xml.sax.saxutils import escape
 
 from scrawler.dates import iso_date
+from scrawler.features.revisit.log import ChangeView
 from scrawler.model.terms import Millis
-from scrawler.store.changes import ChangeView
 from scrawler.store.crawls import Crawl
 
 MARK = "<generator>SCrawler</generator>"  # by it a file is known to be ours

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from scrawler.errors import NotCrawledError, SettingsError
 from scrawler.extract.charset import to_utf8
+from scrawler.features.revisit.line_diff import unified
 from scrawler.insight.answer import utc
 from scrawler.insight.contents import NoTextError, PageContent
-from scrawler.insight.line_diff import unified
 from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 

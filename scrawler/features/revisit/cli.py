@@ -6,12 +6,14 @@ import sys
 
 import click
 
-from scrawler.api.visits import Change, VisitedCrawl
+from scrawler.api.opened import OpenedCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.lines import for_terminal
 from scrawler.cli.options import FILLED, Whole, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.dates import iso_date
+from scrawler.features.revisit import library
+from scrawler.features.revisit.library import Change
 from scrawler.model.visits import ChangeKind
 from scrawler.settings import Settings
 
@@ -36,12 +38,12 @@ def changes(
     """
     if atom and written:
         raise click.UsageError(f"atom and {written} are different forms: give one of them")
-    with opened(settings, VisitedCrawl) as crawl:
+    with opened(settings, OpenedCrawl) as crawl:
         if atom:
-            for line in crawl.feed(since, seed, kinds):
+            for line in library.feed(crawl, since, seed, kinds):
                 sys.stdout.write(line + "\n")
         else:
-            print_rows(map(_row, crawl.changes(since, seed, kinds)), _COLUMNS, written)
+            print_rows(map(_row, library.changes(crawl, since, seed, kinds)), _COLUMNS, written)
 
 
 def _row(change: Change) -> dict[str, object]:
@@ -75,11 +77,11 @@ def diff_command(
     """
     if in_bytes and not body:
         raise click.UsageError("--bytes is for --body")
-    with opened(settings, VisitedCrawl) as crawl:
+    with opened(settings, OpenedCrawl) as crawl:
         if in_bytes:
-            click.echo(crawl.diff_bytes(url, first, second), nl=False)
+            click.echo(library.diff_bytes(crawl, url, first, second), nl=False)
             return
-        text = crawl.diff(url, first, second, body)
+        text = library.diff(crawl, url, first, second, body)
     if text:
         click.echo(_shown(text, body).encode("utf-8", "surrogateescape"))
 

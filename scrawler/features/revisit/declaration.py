@@ -1,0 +1,20 @@
+"""Declares visits to pages after the first."""
+
+from scrawler.feature import Command, Feature
+
+FEATURE = Feature(
+    name="revisit",
+    about="Visits pages again, when that is ordered or when they are due, and tells what has changed.",
+    commands={
+        "changes": Command("scrawler.features.revisit.cli:changes", lists=True),
+        "diff": Command("scrawler.features.revisit.cli:diff_command", lists=True),
+    },
+    library={
+        name: f"scrawler.features.revisit.library:{name}"
+        for name in ("changes", "feed", "rounds", "diff", "diff_bytes")
+    },
+    hooks={
+        "report": "scrawler.features.revisit.telling:sections",
+        "why": "scrawler.features.revisit.telling:facts",
+    },
+)
