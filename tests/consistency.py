@@ -13,6 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 from scrawler.archive.record import base32, warc_date
 from scrawler.model.rows import PageRow
 from scrawler.store.engine import Waiting, connect
+from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 
 _PIECE = 1 << 20  # bytes
@@ -87,12 +88,13 @@ def _rows(database_url: str) -> tuple[dict[Span, Row], list[Span]]:
         with database.read() as connection:
             of_robots = connection.exec_driver_sql(f"SELECT {columns} FROM robots_record").all()
             archived += [Row(*row[:6], bytes(row[6]), row[7]) for row in of_robots]
-            found = connection.exec_driver_sql("SELECT warc_file, warc_offset, warc_length FROM orphan").all()
+        orphans = Orphans(database)
+        found = [(file, *span) for file in orphans.files() for span in orphans.of_file(file)]
     finally:
         database.close()
     rows = {(row.warc_file, row.warc_offset, row.warc_length): row for row in archived}
     assert len(rows) == len(archived), "two rows refer to one record"
-    return rows, [(file, offset, length) for file, offset, length in found]
+    return rows, found
 
 
 def _answers(path: Path, decodable: bool) -> Iterator[tuple[Span, Answer]]:

@@ -16,11 +16,11 @@ from scrawler.model.lanes import REFETCH
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
+from scrawler.store.orphans import OrphanWriter
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import HOME_URL, AnyRow, Reaches, sliced
-from scrawler.store.tables import orphan, page, robots, robots_record, seed, site
+from scrawler.store.tables import page, robots, robots_record, seed, site
 from scrawler.store.vain import BY_PLACE, VainRevisits
 from scrawler.tuples.classes import NamedTuple
 
@@ -58,7 +58,7 @@ class LostRows:
         self._reaches = reaches
         self._vain = VainRevisits(database)
         self._relisting = Relisting(database, pack, REFETCH.number)
-        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
+        self._orphans = OrphanWriter(database.compiler)
 
     def take_back(self, warc_file: str, offsets: Iterable[int]) -> TakenBack:
         """List the URLs of a file's rows with these offsets, and of revisits that refer to payloads of these alone."""
@@ -102,7 +102,7 @@ class LostRows:
         rows = connection.execute(select(robots_record).where(*at).order_by(robots_record.c.warc_offset)).all()
         if not rows:
             return 0
-        self._orphans.run(connection, [(row.warc_file, row.warc_offset, row.warc_length) for row in rows])
+        self._orphans.write(connection, [(row.warc_file, row.warc_offset, row.warc_length) for row in rows])
         connection.execute(delete(robots_record).where(*at))
         origins = sorted({url_hash(row.url.removesuffix("/robots.txt")) for row in rows})
         connection.execute(delete(robots).where(robots.c.origin_hash.in_(origins)))

@@ -22,9 +22,10 @@ from scrawler.model.robots import RobotsRecord
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time
+from scrawler.store.orphans import OrphanWriter
 from scrawler.store.relisting import IS_WAITING
 from scrawler.store.rows import AnyRow, listed_depth, sliced
-from scrawler.store.tables import lane, loss, machine, orphan, page, robots_record, seed
+from scrawler.store.tables import lane, loss, machine, page, robots_record, seed
 
 _READ = [page.c[name] for name in WaitingRow._fields[: WaitingRow._fields.index("is_referred")]]
 _MACHINE = re.compile(r"-m(\d+)-\d{17}-\d{5,}\.warc\.gz$")
@@ -39,7 +40,7 @@ class Replacing:
     def __init__(self, database: Database) -> None:
         """Make the statements for `database`."""
         compiler = database.compiler
-        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], compiler)
+        self._orphans = OrphanWriter(compiler)
         self._records = BulkInsert.inserting(robots_record, RobotsRecord._fields, compiler)
 
     def write(self, connection: Connection, seeds: Sequence[SeedDelta]) -> None:
@@ -56,7 +57,7 @@ class Replacing:
             connection.execute(delete(page).where(page.c.id.in_(part)))
         archived = [row for row in gone if row.warc_file]
         spans += [(row.warc_file, row.warc_offset, row.warc_length) for row in archived if not row.is_referred]
-        self._orphans.run(connection, sorted(spans))
+        self._orphans.write(connection, spans)
         self._records.run(connection, sorted(_record_of(row) for row in archived if row.is_referred))
         _subtract_of_others(connection, [row for row in gone if row.is_of_others])
         lost = [row for row in gone if row.is_lost]

@@ -74,6 +74,7 @@ _HASH_OR_NONE: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(16), "my
 _DIGEST: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(20), "mysql")
 _CHECKS: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(28), "mysql")
 _MOMENTS: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(32), "mysql")
+_SPANS: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(8000), "mysql")
 _SHA256: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(32), "mysql")
 _CHUNK: TypeEngine[bytes] = LargeBinary().with_variant(_MediumBlob(), "mysql")
 _POSTGRESQL_TEXT = Text(collation="C")
@@ -561,6 +562,9 @@ orphan = Table(
     _word("warc_file", 255, "holds a whole response or revisit record that no row of page refers to ...", key=True),
     _number("warc_offset", "... because it was not committed in time, or its row was taken back, or thinned", key=True),
     _number("warc_length"),
+    _some_bytes(
+        "others", _SPANS, "others of the file, behind it: how far from one to the next, and length, compressed"
+    ),
     **_CLUSTERED,
 )
 

@@ -20,10 +20,11 @@ from scrawler.model.terms import Millis
 from scrawler.model.visits import KIND_FLAGS
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
+from scrawler.store.orphans import OrphanWriter, Span
 from scrawler.store.page_classes import SIZES, TIMES
 from scrawler.store.page_sums import KindSum, PageSum, PageSums, TypeSum, kind_of, page_sums
 from scrawler.store.rows import AnyRow, sliced
-from scrawler.store.tables import orphan, page, thinned
+from scrawler.store.tables import page, thinned
 from scrawler.tuples.classes import NamedTuple
 
 _MOST = 5_000  # rows that go with one checkpoint; more go with later ones
@@ -72,24 +73,27 @@ class Thinning:
     def __init__(self, database: Database, keep: int) -> None:
         """Keep the newest `keep` visits of each URL."""
         self._keep = keep
-        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
+        self._orphans = OrphanWriter(database.compiler)
         columns = ("seed_id", "group_hash", *_ALIKE, *_SUMS)
         self._sums = BulkInsert.replacing(thinned, columns, database.compiler)
 
     def thin(self, connection: Connection, seeds: Iterable[SeedDelta]) -> int:
         """Thin the log of those URLs whose visits are committed now; return how many rows have gone."""
         gone = 0
+        spans: list[Span] = []
         for one in seeds:
             newest = {state.url_hash: state.visit for state in one.states if state.visit > self._keep}
             for part in sliced(sorted(newest)):
                 if gone >= _MOST:
-                    return gone
+                    break
                 query = select(*_COLUMNS).where(page.c.url_hash.in_(part), page.c.seed_id == one.seed_id)
                 query = query.where(page.c.visit > 0).order_by(page.c.id).limit(_MOST)
                 rows = [row for row in connection.execute(query) if self._may_go(row, newest[bytes(row.url_hash)])]
                 if rows:
                     self._take(connection, one.seed_id, rows)
+                    spans += [(row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file]
                     gone += len(rows)
+        self._orphans.write(connection, spans)
         return gone
 
     def _may_go(self, row: AnyRow, newest: int) -> bool:
@@ -97,8 +101,6 @@ class Thinning:
         return row.visit <= newest - self._keep and not holds_payload and not row.flags & KIND_FLAGS
 
     def _take(self, connection: Connection, seed_id: int, rows: Sequence[AnyRow]) -> None:
-        spans = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file)
-        self._orphans.run(connection, spans)
         self._add(connection, seed_id, rows)
         for part in sliced([row.id for row in rows]):
             connection.execute(delete(page).where(page.c.id.in_(part)))

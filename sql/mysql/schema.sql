@@ -313,6 +313,7 @@ CREATE TABLE orphan (
     warc_file VARCHAR(255) NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
     warc_offset BIGINT NOT NULL,  -- ... because it was not committed in time, or its row was taken back, or thinned
     warc_length BIGINT NOT NULL,
+    others VARBINARY(8000) NOT NULL DEFAULT x'',  -- others of the file, behind it: how far from one to the next, and length, compressed
     PRIMARY KEY (warc_file, warc_offset)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
@@ -683,4 +684,4 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-INSERT INTO schema_version (version, applied_at) VALUES (14, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
+INSERT INTO schema_version (version, applied_at) VALUES (15, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

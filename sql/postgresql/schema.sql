@@ -314,6 +314,7 @@ CREATE TABLE orphan (
     warc_file VARCHAR(255) COLLATE "C" NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
     warc_offset BIGINT NOT NULL,  -- ... because it was not committed in time, or its row was taken back, or thinned
     warc_length BIGINT NOT NULL,
+    others BYTEA DEFAULT '' NOT NULL,  -- others of the file, behind it: how far from one to the next, and length, compressed
     PRIMARY KEY (warc_file, warc_offset)
 );
 
@@ -684,4 +685,4 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 );
 
-INSERT INTO schema_version (version, applied_at) VALUES (14, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));
+INSERT INTO schema_version (version, applied_at) VALUES (15, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));

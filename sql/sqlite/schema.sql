@@ -319,6 +319,7 @@ CREATE TABLE orphan (
     warc_file TEXT NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
     warc_offset INTEGER NOT NULL,  -- ... because it was not committed in time, or its row was taken back, or thinned
     warc_length INTEGER NOT NULL,
+    others BLOB DEFAULT x'' NOT NULL,  -- others of the file, behind it: how far from one to the next, and length, compressed
     PRIMARY KEY (warc_file, warc_offset)
 ) WITHOUT ROWID,
  STRICT;
@@ -718,4 +719,4 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_url_hash_in_part
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('candidate', 'candidate_url_hash_in_parts', '1048576 262144 131072 2');
 ANALYZE sqlite_schema;
 
-INSERT INTO schema_version (version, applied_at) VALUES (14, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (15, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

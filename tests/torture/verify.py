@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from scrawler.features.synthweb.process import LoggedRequest
 from scrawler.store.ahead import LISTED_IN
+from scrawler.store.orphans import spans_of
 from tests.torture.archive import Span, index_lines, records
 from tests.torture.crawl import CrawlUnderTest
 from tests.torture.moody import Mood
@@ -207,7 +208,8 @@ def archive(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
 
 def orphan_spans(crawl: CrawlUnderTest) -> set[Span]:
     """Return the places of records that belong to no page, as the database has them."""
-    return {Span(*row) for row in crawl.sql.rows("SELECT warc_file, warc_offset, warc_length FROM orphan")}
+    rows = crawl.sql.rows("SELECT warc_file, warc_offset, warc_length, others FROM orphan")
+    return {Span(file, *span) for file, *row in rows for span in spans_of(file, row)}
 
 
 def requests(web: TortureWeb, most_again: int) -> Problems:

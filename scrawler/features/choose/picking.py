@@ -19,13 +19,13 @@ from sqlalchemy import func as sql
 from scrawler.model.claims import SiteState
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import Millis
-from scrawler.store.bulk import BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
 from scrawler.store.faults import read_json
+from scrawler.store.orphans import OrphanWriter
 from scrawler.store.relisting import let_go_on, sites_in_work
 from scrawler.store.rows import inserted_id, sliced
-from scrawler.store.tables import candidate, inbox, lane, metadata, orphan, outbox, page, promotion, seed, site
+from scrawler.store.tables import candidate, inbox, lane, metadata, outbox, page, promotion, seed, site
 from scrawler.tuples.classes import NamedTuple
 
 _SEEDS = 200  # of one transaction
@@ -65,7 +65,7 @@ class Picking:
     def __init__(self, database: Database) -> None:
         """Work on `database`."""
         self._database = database
-        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
+        self._orphans = OrphanWriter(database.compiler)
 
     # -- skipping ------------------------------------------------------------------------------------------
 
@@ -155,8 +155,8 @@ class Picking:
         columns = page.c.id, page.c.warc_file, page.c.warc_offset, page.c.warc_length
         rows = connection.execute(select(*columns).where(page.c.seed_id == seed_id).order_by(page.c.id).limit(_ROWS))
         found = rows.all()
-        spans = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in found if row.warc_file)
-        self._orphans.run(connection, spans)
+        spans = [(row.warc_file, row.warc_offset, row.warc_length) for row in found if row.warc_file]
+        self._orphans.write(connection, spans)
         for part in sliced([row.id for row in found]):
             connection.execute(delete(page).where(page.c.id.in_(part)))
         return len(found)

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+import zlib
+from functools import partial
+from itertools import chain
+
+import pytest
+
+from scrawler.errors import StoreError
 from scrawler.model.records import CdxRow
+from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
-from scrawler.store.orphans import Orphans
+from scrawler.store.orphans import Orphans, OrphanWriter
 from scrawler.store.pages import Pages
+from scrawler.store.tables import orphan
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 
@@ -49,11 +58,6 @@ def test_pages_of_a_file_come_by_offset_whatever_the_order_of_their_commits(data
 
 
 def test_orphans_of_a_file_come_to_those_that_are_known(database: Database) -> None:
-    def all_of_them() -> list[tuple[str, int, int]]:
-        with database.read() as connection:
-            found = connection.exec_driver_sql("SELECT * FROM orphan ORDER BY warc_file, warc_offset")
-            return [tuple(row) for row in found]
-
     orphans = Orphans(database)
     assert orphans.last("a.warc.gz") is None
     assert orphans.add("b.warc.gz", [(7, 5)]) == 1
@@ -61,6 +65,37 @@ def test_orphans_of_a_file_come_to_those_that_are_known(database: Database) -> N
     assert orphans.add("a.warc.gz", iter(spans[:2_000])) == 2_000
     assert orphans.add("a.warc.gz", iter(spans)) == 2_500
     assert orphans.add("a.warc.gz", ()) == 0
-    assert all_of_them() == [*(("a.warc.gz", *span) for span in spans), ("b.warc.gz", 7, 5)]
-    assert list(orphans.of_file("a.warc.gz")) == spans
+    assert orphans.files() == ["a.warc.gz", "b.warc.gz"]
+    assert [list(orphans.of_file(file)) for file in ("a.warc.gz", "b.warc.gz")] == [spans, [(7, 5)]]
+    assert _rows(database, "orphan") < 20
     assert (orphans.last("a.warc.gz"), orphans.last("b.warc.gz")) == (spans[-1], (7, 5))
+
+
+def test_orphans_are_read_in_order_and_once_however_they_were_noted(database: Database) -> None:
+    """Rows overlap, a span that is known comes first in a row or within it, and a row is the old version's."""
+    orphans, writer = Orphans(database), OrphanWriter(database.compiler)
+    pieces = [[0, 900, 30], [10, 20, 950], [10, 25, 940], [940, 0, 5], [2**62, 17], [25]]
+    for piece in pieces:
+        database.retrying(partial(writer.write, spans=[("a.warc.gz", offset, offset + 1) for offset in piece]))
+    with database.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO orphan (warc_file, warc_offset, warc_length) VALUES ('a.warc.gz', 12, 13)"
+        )
+    expected = sorted({12, *chain.from_iterable(pieces)})
+    assert list(orphans.of_file("a.warc.gz")) == [(offset, offset + 1) for offset in expected]
+    assert orphans.last("a.warc.gz") == (2**62, 2**62 + 1)
+
+
+@pytest.mark.parametrize("packed", ["7 x", "7", "", "9" * 5_000])
+def test_orphans_that_another_program_wrote_are_one_line(database: Database, packed: str) -> None:
+    row = ("a.warc.gz", 7, 5, zlib.compress(packed.encode()) if packed else b"no zlib")
+    insert = BulkInsert.inserting(orphan, [column.name for column in orphan.columns], database.compiler)
+    database.retrying(partial(insert.run, rows=[row]))
+    with pytest.raises(StoreError, match=r"the orphans of a\.warc\.gz at 7 are not as this program writes them"):
+        list(Orphans(database).of_file("a.warc.gz"))
+
+
+def _rows(database: Database, table: str) -> int:
+    with database.read() as connection:
+        number: int = connection.exec_driver_sql(f"SELECT COUNT(*) FROM {table}").scalar_one()
+        return number
