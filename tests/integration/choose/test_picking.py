@@ -15,8 +15,9 @@ from scrawler.model.machines import MachineState
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
 from scrawler.store.crawls import Crawls
+from scrawler.store.orphans import Orphans
 from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.store.tables import candidate, crawl, machine, orphan, page, search_query, seed, site, url_state
+from scrawler.store.tables import candidate, crawl, machine, page, search_query, seed, site, url_state
 from scrawler.urls.scope import site_key
 
 A, B, C = (f"http://{name}.example.org/" for name in "abc")
@@ -174,7 +175,8 @@ def test_a_seed_goes_with_all_that_is_known_for_it(opened: scrawler.Crawl) -> No
     assert opened.remove(A, with_pages=True) == Picked(done=1)
     for table in (page, candidate, search_query):
         assert not opened.database.rows(select(table).where(table.c.seed_id == number))
-    assert [tuple(row) for row in opened.database.rows(select(orphan))] == [("f.warc.gz", 10, 20)]
+    orphans = Orphans(opened.database)
+    assert {file: list(orphans.of_file(file)) for file in orphans.files()} == {"f.warc.gz": [(10, 20)]}
     assert [view.url for view in opened.seeds()] == [B, C, OTHER]
 
 
