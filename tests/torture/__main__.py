@@ -89,8 +89,8 @@ def _agents(number: int) -> bool:
 
 
 def _damaged(number: int) -> bool:
-    """Run one crawl that refers to the archive of an earlier one, which is damaged meanwhile."""
-    ordeal = DamagedOrdeal(number, strikes=_STRIKES, sites=120)
+    """Run one crawl, or round, that refers to the archive of an earlier one, which is damaged meanwhile."""
+    ordeal = DamagedOrdeal(number, strikes=_STRIKES, sites=120, again=number % 2 == 0)
     return _kept_where_it_fails(number, "an earlier archive that is damaged", ordeal.run)
 
 

@@ -1,4 +1,7 @@
-"""An earlier archive that is damaged while a later crawl refers to it: what comes over the wire can be read."""
+"""An earlier archive that is damaged while what comes later refers to it: what comes over the wire can be read.
+
+What comes later is another crawl (`dedup_from`), or the next round of the same one (`--again`).
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -20,6 +24,7 @@ from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings, load_settings
 from scrawler.store.traces import Traces
+from tests.forks import SCRAWLER, forks
 from tests.limits import HANGS
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.web import TortureWeb, served
@@ -56,7 +61,9 @@ class _Crawl(CrawlUnderTest):
 class DamagedOrdeal:
     """A web, a crawl of it, and a later one that refers to the first; the same number gives the same choices."""
 
-    def __init__(self, number: int, strikes: int, sites: int = 40) -> None:
+    def __init__(self, number: int, strikes: int, sites: int = 40, *, again: bool = False) -> None:
+        """With `again` the later crawl is the next round of the first one."""
+        self._again = again
         self._chance = Random(number)
         self._spec = WebSpec(seed=number, sites=sites, mean_pages=20, max_pages=60, page_bytes=1_000, links=8)
         self._strikes = strikes
@@ -73,18 +80,31 @@ class DamagedOrdeal:
             columns = "digest, warc_file, warc_offset, warc_length"
             rows = earlier.sql.rows(f"SELECT {columns} FROM page WHERE revisit = 0 AND warc_file <> '' ORDER BY url")
             self._records = [_Record(*row) for row in rows]
-            later = self._crawl(folder / "later", web, f"--dedup-from={folder / 'earlier' / 'crawl.db'}")
+            later = self._begin_again(earlier) if self._again else self._begin_later(folder, web)
             try:
-                later.start()
                 self._strike_all(later, earlier.pages_dir, web)
                 self._wait_for_end(later)
                 self._judge(later)
+                self._look_at_all(later)
                 retry_lost(later.settings(), threading.Event(), self.said.append)
                 later.join()
                 self._wait_for_end(later)
             finally:
                 later.stop()
             self._judge_whole(later, web)
+
+    def _begin_later(self, folder: Path, web: TortureWeb) -> _Crawl:
+        later = self._crawl(folder / "later", web, f"--dedup-from={folder / 'earlier' / 'crawl.db'}")
+        later.start()
+        return later
+
+    @staticmethod
+    def _begin_again(earlier: _Crawl) -> _Crawl:
+        """Let the next round begin; a run that takes the place of a killed one finishes it, and begins no other."""
+        later = _Crawl(earlier.folder, earlier.url, replace(earlier.pace, more=("--again",)))
+        later.start()
+        later.pace = earlier.pace
+        return later
 
     def _crawl(self, folder: Path, web: TortureWeb, *more: str) -> _Crawl:
         folder.mkdir()
@@ -113,9 +133,9 @@ class DamagedOrdeal:
     def _wait_for_pages(self, later: _Crawl, due: int) -> None:
         wait_for(lambda: self._fetched(later) >= due, HANGS, f"{due} pages", lambda: self._fetched(later))
 
-    @staticmethod
-    def _fetched(crawl: _Crawl) -> int:
-        return int(crawl.sql.one("SELECT COUNT(*) FROM page")) if crawl.runs() else sys.maxsize
+    def _fetched(self, crawl: _Crawl) -> int:
+        query = f"SELECT COUNT(*) FROM page WHERE visit >= {int(self._again)}"
+        return int(crawl.sql.one(query)) if crawl.runs() else sys.maxsize
 
     def _note(self, records: list[_Record]) -> None:
         now = int(time.time() * 1000)
@@ -166,13 +186,31 @@ class DamagedOrdeal:
 
     def _judge(self, later: _Crawl) -> None:
         """What cannot be read came before its copy was damaged: what came after that was archived itself."""
+        for url, fetched_at, struck in self._lost(later):
+            late = fetched_at - struck
+            assert late <= _SLACK, f"{url} came {late} ms after its copy was damaged; {self.said}"
+
+    def _lost(self, later: _Crawl) -> Iterator[tuple[str, int, int]]:
+        """Yield what refers to payloads of which no copy is whole: URL, when it came, when the last copy was hit."""
         struck: dict[bytes, int] = {}
         for record, at in self._struck.items():
             struck[record.digest] = max(at, struck.get(record.digest, 0))
-        with OpenedCrawl(settings=later.settings()) as crawl:
-            for page in lost_references(later.settings(), crawl.database):
-                late = page.fetched_at - struck.get(page.digest, 0)
-                assert late <= _SLACK, f"{page.url} came {late} ms after its copy was damaged; {self.said}"
+        if not self._again:
+            with OpenedCrawl(settings=later.settings()) as crawl:
+                for page in lost_references(later.settings(), crawl.database):
+                    yield page.url, page.fetched_at, struck.get(page.digest, 0)
+            return
+        archived = "SELECT digest, warc_file, warc_offset, warc_length FROM page WHERE revisit = 0 AND warc_file <> ''"
+        whole = {one.digest for row in later.sql.rows(archived) if (one := _Record(*row)) not in self._struck}
+        for url, fetched_at, digest in later.sql.rows("SELECT url, fetched_at, digest FROM page WHERE revisit = 1"):
+            if digest not in whole:
+                yield url, fetched_at, struck.get(digest, 0)
+
+    def _look_at_all(self, later: _Crawl) -> None:
+        """Read all records, as a user does who wants to know what is lost: bits that are flipped are seen only so."""
+        if self._again:
+            done = forks().run([SCRAWLER, "verify", "--db", later.url], later.folder, os.environ, None, HANGS)
+            assert done.returncode == _LOST, done.stderr
 
     def _judge_whole(self, later: _Crawl, web: TortureWeb) -> None:
         """After `--retry lost` all pages can be read, and are what their rows say."""

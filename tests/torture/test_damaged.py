@@ -10,5 +10,6 @@ from tests.torture.damaged import DamagedOrdeal
 
 
 @pytest.mark.heavy
-def test_what_comes_can_be_read_whatever_befalls_the_earlier_archive(tmp_path: Path) -> None:
-    DamagedOrdeal(2, strikes=6).run(tmp_path)
+@pytest.mark.parametrize("again", [False, True], ids=["another crawl", "next round"])
+def test_what_comes_can_be_read_whatever_befalls_the_earlier_archive(tmp_path: Path, again: bool) -> None:
+    DamagedOrdeal(2, strikes=6, again=again).run(tmp_path)
