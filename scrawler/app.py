@@ -12,8 +12,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from scrawler.assembly.agents import check_agents
-from scrawler.assembly.exchange import check_exchange
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
 from scrawler.assembly.proxies import check_proxies
 from scrawler.assembly.referred import lost_references
@@ -24,12 +22,9 @@ from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError, StoreError
 from scrawler.feature import features_on, hooked
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
-from scrawler.model.exchange import Mode
-from scrawler.model.partitions import PartitionKind
 from scrawler.model.records import LossState
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
-from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
@@ -41,8 +36,6 @@ from scrawler.store.engine import SMALL_CACHE, Database, Waiting, open_database
 from scrawler.store.features import ready_features
 from scrawler.store.left_out import left_out
 from scrawler.store.losses import Losses
-from scrawler.store.machines import Machines
-from scrawler.store.overview import LIVING
 from scrawler.store.retries import Retries
 from scrawler.store.revisits import order_round
 from scrawler.store.seeds import Seeds
@@ -65,11 +58,11 @@ _PROMPT = 10.0  # seconds after which a thread's transaction fails, and the thre
 def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> Launch:
     """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises as that does."""
     check_proxies(settings, os.environ, stop, say)
-    check_exchange(settings)
     check_budget(settings)
+    _validate(settings)
     with patiently_opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
-        _check_partition(settings, database)
+        _prepare(settings, database)
         with _earlier_opened(settings, database, stop):
             pass  # it can be opened, before anything is begun
         return _launched(settings, database, crawl, stop, say)
@@ -98,13 +91,11 @@ def run_crawl(
             begun), or a part fails; the same.
     """
     check_parts(settings)
-    check_exchange(settings)
     check_budget(settings)
     settings = with_authorities(settings)
     check_hosts(settings)
     filters = make_filters(settings)
-    for validate in hooked("validate", settings):
-        validate(settings)
+    _validate(settings)
     if launch is None:
         check_proxies(settings, os.environ, stop, say)
     with ExitStack() as stack:
@@ -117,9 +108,8 @@ def run_crawl(
             gc.set_threshold(20_000, 20, 50)
         have_files(settings, say)
         alone = launch is None
-        if alone:
-            _check_partition(settings, database)
         if launch is None:
+            _prepare(settings, database)
             launch = _launched(settings, database, crawl, stop, say)
         patience = settings.database_patience
         prompt_waiting = Waiting(give_up_after=min(_PROMPT, patience), answer=_ANSWER, to_open=patience, say=say)
@@ -343,29 +333,16 @@ def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings
     return crawl, settings.model_copy(update={"name": crawl.name, "scope": crawl.scope})
 
 
-def _check_partition(settings: Settings, database: Database) -> None:
-    """Look whether sites can be divided among machines as the settings want it. Raises SettingsError."""
-    if settings.partition is PartitionKind.SUBSITE and settings.scope is not Scope.HOST:
-        raise SettingsError(
-            f"partition subsite divides the hosts of a domain, and the scope of the crawl is {settings.scope.value}:"
-            " use --scope host"
-        )
-    check_agents(settings)
-    if settings.partition is not PartitionKind.NONE and settings.agents is None:
-        return
-    if settings.mode is Mode.EXCHANGE and settings.agents is None:
-        raise SettingsError(
-            "with partition none a machine knows of no other to which it could send URLs: use --mode firewall, drop or"
-            " cross-over, or another partition"
-        )
-    others = any(one.state.value in LIVING for one in Machines(database).machines())
-    if settings.agents is not None and others:
-        raise SettingsError(f"another machine runs on {database.where}: each agent has a database of its own (--db)")
-    if settings.partition is PartitionKind.NONE and (settings.machines > 1 or others):
-        raise SettingsError(
-            "partition none is for machines that agree on nothing, each with a database of its own: start each with"
-            " --machines 1 and another --db; `scrawler partition overlap` compares them"
-        )
+def _validate(settings: Settings) -> None:
+    """Let features look at the settings. Raises SettingsError."""
+    for validate in hooked("validate", settings):
+        validate(settings)
+
+
+def _prepare(settings: Settings, database: Database) -> None:
+    """Let features look at the settings and the crawl that was opened. Raises SettingsError."""
+    for prepare in hooked("prepare", settings):
+        prepare(settings, database)
 
 
 def _launched(

@@ -166,6 +166,9 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
     * each_page: a function that begins work on each page of a run (`scrawler.api.observing.BeginEachPage`)
     * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
+    * files: a function that tells, of settings, which files of a process are taken (`scrawler.machine_run.FilesTaken`)
+    * prepare: a function that refuses settings for a crawl that was opened, before machines start: of these, whose name
+      and scope are the crawl's own, and of its `Database` (SettingsError)
     * validate: a function that refuses settings before a run (SettingsError)
     * output: a function that may take what `crawl -o` is to write (`scrawler.cli.run.TakeOutput`)
     * report: a function that adds sections to a report (`scrawler.insight.reporting.Reporter`)

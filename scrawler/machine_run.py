@@ -6,17 +6,16 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
-from threading import Event, Lock
+from threading import Event
 from typing import Any
 
 from scrawler.archive.archive import Archive, ClosedFile
-from scrawler.assembly.agents import AgentRun
 from scrawler.assembly.archives import make_archive
+from scrawler.assembly.building import built
 from scrawler.assembly.copies import CrawlArchives
 from scrawler.assembly.earlier import Earlier
-from scrawler.assembly.exchange import Exchange, files_of_port, make_exchange, most_members, scheme_of
 from scrawler.assembly.machine import build_machine
 from scrawler.assembly.revisits import Keeper, make_revisits
 from scrawler.assembly.stores import Stores
@@ -31,32 +30,25 @@ from scrawler.core.progress import PageRate, Progress
 from scrawler.core.records.indexer import Indexer
 from scrawler.core.records.records import Mended, Records
 from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, StoreError
+from scrawler.feature import hooked
 from scrawler.fetch.descriptors import file_limit, raise_file_limit
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.claims import Resting, WorkLeft
 from scrawler.model.machines import BEAT_EVERY, MachineState, Orders
-from scrawler.model.partitions import PartitionKind
-from scrawler.model.scope import Boundary
 from scrawler.model.terms import Millis
-from scrawler.seeds.promoter import WithinHops
 from scrawler.settings import Settings, public_values, with_live
-from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.earlier import EarlierCrawl, absolute
 from scrawler.store.engine import Database
-from scrawler.store.guests import GuestInboxes
-from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
-from scrawler.store.outbox import Carried
 from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
-from scrawler.store.partitions import Partition
 from scrawler.store.pushed import PushedUrls
 from scrawler.store.revisits import Revisits
 from scrawler.store.samples import MachineSample
 from scrawler.threads import no_room, start
-from scrawler.tuples.classes import dataclass
+from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted
 from scrawler.upkeep import Upkeep
 from scrawler.urls.filters import UrlFilters
@@ -70,6 +62,13 @@ MOST_WAITING = 20_000  # seeds of a machine that may wait for an answer without 
 _FEW_WAITING = 2_000  # so few are told
 _SLOTS = 64  # threads may be added while the machine runs: there is room for so many at least
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
+
+
+class FilesTaken(NamedTuple):
+    """The files that a feature takes of a process: what is offered as `files` returns them, of settings."""
+
+    needed: int
+    further: int  # at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,12 @@ def _files_of(settings: Settings) -> int:
     that wait without a place, or are opened beyond the places, is not counted here: see `most_waiting`.
     """
     connections = 2 * settings.seeds_per_thread * settings.per_site
-    return settings.threads * (connections + _FILES_OF_A_THREAD) + _FILES_SHARED + files_of_port(settings)
+    of_threads = settings.threads * (connections + _FILES_OF_A_THREAD)
+    return of_threads + _FILES_SHARED + sum(files.needed for files in _files_of_features(settings))
+
+
+def _files_of_features(settings: Settings) -> list[FilesTaken]:
+    return [files_of(settings) for files_of in hooked("files", settings)]
 
 
 def have_files(settings: Settings, say: Callable[[str], None] = lambda line: None) -> None:
@@ -129,8 +133,8 @@ def most_waiting(settings: Settings) -> int:
     limit = file_limit()
     if limit is None:
         return MOST_WAITING
-    members = files_of_port(settings, most_members()) - files_of_port(settings)
-    return max(0, min(MOST_WAITING, limit - _files_of(settings) - members - _FILES_TO_SPARE))
+    others = sum(files.further for files in _files_of_features(settings))
+    return max(0, min(MOST_WAITING, limit - _files_of(settings) - others - _FILES_TO_SPARE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +168,7 @@ class MachineRun:
 
         `earlier` are the crawls whose archive is referred to, the newest first.
         """
-        self._settings = settings
-        self._given = settings  # before they were made an agent's
-        self._set: Mapping[str, Any] = {}  # what is set in the database over that
-        self._changing = Lock()
+        self._given = settings
         self._database = database
         self._prompt = prompt
         self._crawl = crawl
@@ -186,11 +187,11 @@ class MachineRun:
         self._capacity = MachineCapacity(settings.capacity, settings.pages_dir)
         own = settings.agent, self._capacity.now(0)
         self._machine_id = self._machines.register(host, os.getpid(), launch.at, *own).id
-        self._agent = AgentRun(settings, prompt, self._machine_id) if settings.agents is not None else None
-        self._partition = Partition(prompt, self._machine_id, settings.partition)
-        if self._agent is not None:
-            self._partition = self._agent.partition
-            self._settings = settings = self._agent.settings_of(settings)
+        with ExitStack() as failing, no_room():
+            failing.callback(self._machines.stop, self._machine_id)
+            self._building = built(settings, crawl, self._machine_id, prompt, say)
+            failing.pop_all()
+        self._settings = settings = self._building.settings
         file = reading_file(settings.pages_dir, launch.prefix, self._machine_id)
         self._slots = Slots(file, max(_SLOTS, 2 * settings.threads), settings.max_url_length)
         self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
@@ -198,20 +199,6 @@ class MachineRun:
         self._rate = PageRate(self._started)
         self._count_at = 0.0
         self._waits: Mapping[str, int] = {}  # what the seeds that are held waited for, when they were last counted
-        self._boundary = CrawlBoundary(prompt, settings.boundary, settings.scope)
-        self._externals = WithinHops(
-            prompt,
-            settings.scope,
-            self._boundary,
-            settings.hops,
-            settings.mode,
-            settings.max_depth,
-            settings.max_candidates,
-        )
-        self._inboxes = Inboxes(prompt, self._machine_id, settings.scope, self._boundary, settings.max_depth)
-        if self._agent is not None:
-            self._inboxes = self._agent.inboxes(self._boundary)
-        self._guest_inboxes = GuestInboxes(prompt, self._machine_id, settings.scope, self._boundary, settings.max_depth)
         self._left = WorkLeft(0, 0, 0)  # as the seeds were last counted
         self._resting = Resting()  # as the sites were last counted ...
         self._rest_over = 0.0  # ... and when the first of them may be asked again, in monotonic seconds
@@ -234,13 +221,13 @@ class MachineRun:
             folder["dedup_from"] = absolute(self._settings.dedup_from)
         given = public_values(self._settings) | folder
         run_id = crawls.begin_run(self._machine_id, given)
-        archive, stores, machine, resolver, exchange = self._build(run_id)
+        archive, stores, machine, resolver = self._build(run_id)
         try:
             heartbeat = self._heartbeat(machine, stores)
             look = partial(self._look, machine, stores, resolver, on_progress)
             with suppress(StoreBusyError):
                 look()  # the supervisor has to know which machine it is before a page is read
-            with self._indexing(archive, machine), self._speaking(machine), self._keeping(machine):
+            with self._indexing(archive, machine), self._beside(machine), self._keeping(machine):
                 machine.run(heartbeat, look, _LOOK_EVERY)
             with suppress(StoreBusyError):
                 look()  # what is shown last is how it ended
@@ -253,8 +240,6 @@ class MachineRun:
         finally:
             resolver.close()
             archive.close()
-            if exchange is not None:
-                exchange.communicator.close()
         files = archive.closed_files
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
         done = self._records.finish_own(self._crawl.warc_prefix(self._machine_id), files())
@@ -269,11 +254,13 @@ class MachineRun:
         beat, patience = partial(self._beat, machine), self._settings.database_patience
         return Heartbeat(beat, machine.permission.lease, stores.clock, BEAT_EVERY / 1000, patience)
 
-    def _speaking(self, machine: Machine) -> AbstractContextManager[None]:
-        """Speak with other agents in the block, if this is one."""
-        if self._agent is None:
-            return nullcontext()
-        return self._agent.speaking(machine, partial(self._follow_settings, machine), self._say)
+    @contextmanager
+    def _beside(self, machine: Machine) -> Iterator[None]:
+        """Do in the block what features do beside a machine."""
+        with ExitStack() as stack:
+            for work in self._building.beside:
+                stack.enter_context(work(machine))
+            yield
 
     @contextmanager
     def _indexing(self, archive: Archive, machine: Machine) -> Iterator[None]:
@@ -316,33 +303,34 @@ class MachineRun:
             return None
         pause = int(self._settings.revisit_pause * 1000)
         revisits = self._revisits(self._stop.is_set)
-        return PushedUrls(self._prompt, self._machine_id, self._settings.scope, revisits, self._boundary, pause).take
+        return PushedUrls(
+            self._prompt, self._machine_id, self._settings.scope, revisits, self._building.boundary, pause
+        ).take
 
-    def _build(self, run_id: int) -> tuple[Archive, Stores, Machine, Resolver, Exchange | None]:
+    def _build(self, run_id: int) -> tuple[Archive, Stores, Machine, Resolver]:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
+        building = self._building
         with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
-            stores = Stores.of(
-                self._prompt, self._machine_id, self._externals, self._boundary, self._inboxes, self._guest_inboxes,
-                self._partition,
-            )  # fmt: skip
+            stores = Stores.of(building)
             if self._settings.keep_visits is not None:
                 stores.checkpoints.thin(self._settings.keep_visits)
             archive = make_archive(self._settings, self._crawl.warc_prefix(self._machine_id))
             failing.callback(archive.close)
-            exchange = make_exchange(self._settings, self._crawl, self._machine_id, self._prompt, self._say)
-            if exchange is not None:
-                failing.callback(exchange.communicator.close)
-                self._externals.carry(Carried(self._machine_id, scheme_of(self._settings)))
             self._shares.look()
-            machine, resolver = build_machine(
-                self._settings, stores, archive, self._stop, self._change_settings,
-                self._launch.machines, self._filters, self._slots, self._deaths.look,
-                None if self._agent is None else self._agent.standing, exchange, self._shares.make_learning,
-                self._take_pushed(), self._earlier, most_waiting(self._settings), self._copies,
-            )  # fmt: skip
+            building.machines = self._launch.machines
+            building.most_waiting = most_waiting(self._settings)
+            building.slots = self._slots
+            building.filters = self._filters
+            building.copies = self._copies
+            building.earlier = self._earlier
+            building.make_learning = self._shares.make_learning
+            building.take_pushed = self._take_pushed()
+            building.on_settings = self._follow
+            building.look_at_deaths = self._deaths.look
+            machine, resolver = build_machine(building, stores, archive, self._stop)
             failing.pop_all()
-        return archive, stores, machine, resolver, exchange
+        return archive, stores, machine, resolver
 
     def _finish_gone(self, database: Database, records: Records) -> None:
         """Finish the files of machines that are gone, and note what of them was never committed."""
@@ -374,25 +362,11 @@ class MachineRun:
         crawls.end_run(run_id, outcome, pages=mine.pages, bytes_=mine.bytes, errors=mine.errors)
         return mine
 
-    def _change_settings(self, machine: Machine, values: Mapping[str, Any]) -> None:
+    def _follow(self, machine: Machine, ordered: Mapping[str, Any]) -> None:
         """Follow what is set in the database, from now on."""
-        self._set = values
-        self._follow_settings(machine)
-
-    def _follow_settings(self, machine: Machine) -> None:
-        with self._changing:
-            changed = with_live(self._given, self._set)
-            if self._agent is not None:
-                changed = self._agent.settings_of(changed)
-            self._follow(machine, changed)
-
-    def _follow(self, machine: Machine, changed: Settings) -> None:
+        changed = self._building.seen(with_live(self._given, ordered))
         raise_file_limit(_files_of(changed) + _FILES_TO_SPARE + MOST_WAITING)
-        self._externals.hops = changed.hops
-        self._boundary.boundary = Boundary(changed.boundary)
-        self._partition.kind = PartitionKind(changed.partition)
-        self._externals.max_depth = self._inboxes.max_depth = changed.max_depth
-        self._guest_inboxes.max_depth = changed.max_depth
+        self._building.follow(changed)
         machine.follow(changed)
         machine.set_threads(changed.threads)
 

@@ -1,21 +1,42 @@
-"""A machine before it exists: what features add to it."""
+"""A machine before it exists: what features add to it, and which of its parts they replace."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import field
+from functools import partial
 from threading import RLock
 from typing import Any
 
 from scrawler.core.answers.ordering import Order
 from scrawler.core.asking.origins import Origins
-from scrawler.core.rules import CrawlRules
+from scrawler.core.blame.slots import Slots
+from scrawler.core.distribution.openers import Opener
+from scrawler.core.machine.machine import Machine, OnSettings
+from scrawler.core.party.earlier import Copies, EarlierSite
+from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.feature import hooked
 from scrawler.fetch.downloader import Downloader
+from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.fetch.resolver import Resolver
+from scrawler.model.partitions import PartitionKind
+from scrawler.model.scope import Boundary
+from scrawler.revisit.learning import SiteLearning
+from scrawler.seeds.promoter import WithinHops
 from scrawler.settings import Settings
+from scrawler.store.boundary import CrawlBoundary
+from scrawler.store.checkpoints import Checkpoints
+from scrawler.store.claims import Claims
+from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
+from scrawler.store.externals import Externals
+from scrawler.store.guests import GuestInboxes
+from scrawler.store.inboxes import Inboxes
+from scrawler.store.partitions import Partition
 from scrawler.tuples.classes import NamedTuple, dataclass
+from scrawler.urls.filters import UrlFilters
 
 MakeDownloader = Callable[[], Downloader]  # each collector has one of its own
 
@@ -29,35 +50,138 @@ class Surroundings(NamedTuple):
 
 
 WrapDownloader = Callable[[MakeDownloader, Surroundings], MakeDownloader]
+MakeClaims = Callable[[Database, int, Partition], Claims]
+MakeCheckpoints = Callable[[Database, int, Externals], Checkpoints]
+WorkBeside = Callable[[Machine], AbstractContextManager[None]]
 
 
 @dataclass(slots=True)
 class Building:
-    """What a machine will have; the hook `build` of each feature that is on adds to it.
+    """What a machine will have; the hook `build` of each feature that is on adds to it, or replaces a part.
 
     Attributes:
-        settings: those of the crawl.
-        rules: those for all sites that have none of their own.
-        database: the crawl's, for what is read when sites are taken up.
+        settings: those of the crawl, with its own name and scope; once all is built, as `views` make them.
+        crawl: the crawl that the database holds.
+        machine_id: the machine's row.
+        database: the crawl's, which soon gives up; for what is read when sites are taken up.
+        say: is told what a user should know, in a line.
+        hosts: the rules of sites, and those for all that have none of their own.
+        boundary: what may enter the crawl.
+        partition: who owns which site; it may be replaced, as what follows.
+        externals: where external URLs go.
+        inboxes: what others have found for the sites of this machine.
+        make_claims: makes what gives out sites and seeds.
+        make_checkpoints: makes what commits.
         steps: called for each page, in this order; see `scrawler.core.answers.steps.Step`.
         order: which links come first; None: they are listed as they are met.
         wrappers: each puts something around the downloaders of all collectors; the last one is the outermost.
+        listens: whether URLs for the sites of this machine come in while it crawls.
+        views: each makes of settings what this machine does, now and whenever they change.
+        followers: are told of settings that have changed.
+        may_ask, may_claim: whether hosts may be asked, sites be claimed; called under the turn.
+        last_openers: what keeps the crawl open, asked after the seeds were looked at once more.
+        beside: each is entered before the machine runs, with the machine, and left when it has ended.
+        machines: how many share the crawl at first.
+        most_waiting: seeds that may wait without a place while they are asked.
+        slots: where threads say what they read; None: it stands in no file.
+        filters: which links are not followed.
+        copies: reads what visits before have archived.
+        earlier: tells what an earlier crawl has archived of a site; None: nobody asks for that.
+        make_learning: makes what learns how often a site's pages change.
+        take_pushed: takes what servers and owners of sites have sent; None: nobody asks for it here.
+        on_settings: is called when the database has other settings.
+        look_at_deaths: is called before sites of dead machines are taken up.
     """
 
     settings: Settings
-    rules: CrawlRules
+    crawl: Crawl
+    machine_id: int
     database: Database
-    steps: list[Any]
+    say: Callable[[str], None]
+    hosts: HostRules
+    boundary: CrawlBoundary
+    partition: Partition
+    externals: Externals
+    inboxes: Inboxes
+    guest_inboxes: GuestInboxes
+    listens: bool
+    make_claims: MakeClaims = Claims
+    make_checkpoints: MakeCheckpoints = Checkpoints
+    steps: list[Any] = field(default_factory=list)
     order: Order | None = None
     wrappers: list[WrapDownloader] = field(default_factory=list)
+    views: list[Callable[[Settings], Settings]] = field(default_factory=list)
+    followers: list[Callable[[Settings], None]] = field(default_factory=list)
+    may_ask: list[Callable[[], bool]] = field(default_factory=list)
+    may_claim: list[Callable[[], bool]] = field(default_factory=list)
+    last_openers: list[Opener] = field(default_factory=list)
+    beside: list[WorkBeside] = field(default_factory=list)
+    machines: int = 1
+    most_waiting: int = 1_000
+    slots: Slots | None = None
+    filters: UrlFilters | None = None
+    copies: Copies | None = None
+    earlier: Callable[[str, bool], EarlierSite] | None = None
+    make_learning: Callable[..., SiteLearning] = SiteLearning
+    take_pushed: Callable[[int], int] | None = None
+    on_settings: OnSettings = field(default=lambda machine, values: None)
+    look_at_deaths: Callable[[], None] = field(default=lambda: None)
+
+    @property
+    def rules(self) -> CrawlRules:
+        """The rules for all sites that have none of their own."""
+        return self.hosts.shared
+
+    def seen(self, settings: Settings) -> Settings:
+        """Return what this machine makes of settings."""
+        for view in self.views:
+            settings = view(settings)
+        return settings
+
+    def follow(self, settings: Settings) -> None:
+        """Let the parts of the store follow other settings from now on."""
+        self.boundary.boundary = Boundary(settings.boundary)
+        self.partition.kind = PartitionKind(settings.partition)
+        self.inboxes.max_depth = self.guest_inboxes.max_depth = settings.max_depth
+        for follow in self.followers:
+            follow(settings)
 
 
 Build = Callable[[Building], None]  # what a feature offers as `build`. Raises SettingsError
 
 
-def built(settings: Settings, rules: CrawlRules, database: Database) -> Building:
-    """Return what the features that are on add to a machine. Raises SettingsError."""
-    building = Building(settings, rules, database, [])
+def built(
+    settings: Settings, crawl: Crawl, machine_id: int, database: Database, say: Callable[[str], None]
+) -> Building:
+    """Return what the crawler, and the features that are on, give a machine. Raises SettingsError."""
+    boundary = CrawlBoundary(database, settings.boundary, settings.scope)
+    place = database, machine_id, settings.scope, boundary, settings.max_depth
+    hops, mode, depth, room = settings.hops, settings.mode, settings.max_depth, settings.max_candidates
+    externals = WithinHops(database, settings.scope, boundary, hops, mode, depth, room)
+    building = Building(
+        settings=settings,
+        crawl=crawl,
+        machine_id=machine_id,
+        database=database,
+        say=say,
+        hosts=HostRules(settings, EnvironmentProxies.of(os.environ)),
+        boundary=boundary,
+        partition=Partition(database, machine_id, settings.partition),
+        externals=externals,
+        inboxes=Inboxes(*place),
+        guest_inboxes=GuestInboxes(*place),
+        listens=settings.keep,
+    )
+    building.followers.append(partial(_follow, externals))
     for build in hooked("build", settings):
         build(building)
+    if building.views:
+        building.settings = building.seen(settings)
+        building.hosts.change_to(building.settings)
+        building.follow(building.settings)
     return building
+
+
+def _follow(externals: WithinHops, settings: Settings) -> None:
+    externals.hops = settings.hops
+    externals.max_depth = settings.max_depth

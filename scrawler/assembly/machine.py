@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
 
-from scrawler.agents.standing import Standing
 from scrawler.archive.archive import Archive
-from scrawler.assembly.building import built
+from scrawler.assembly.building import Building
 from scrawler.assembly.collectors import collector_maker
-from scrawler.assembly.exchange import Exchange, Mail
 from scrawler.assembly.parts import maker, product_token
 from scrawler.assembly.sites import condemned, make_taker, recall_robots
 from scrawler.assembly.stores import Stores
@@ -37,17 +33,11 @@ from scrawler.core.machine.listener import Arrivals, InboxListener
 from scrawler.core.machine.machine import Machine, MachineParts
 from scrawler.core.machine.permission import Permission
 from scrawler.core.outage.standstill import Standstill, StandstillPorts
-from scrawler.core.party.earlier import Copies, EarlierSite
 from scrawler.core.party.site import SiteContext
-from scrawler.core.rules import HostRules
-from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.exchange import Mode, WaitingUrl
 from scrawler.model.machines import LEASE
-from scrawler.revisit.learning import SiteLearning
-from scrawler.settings import Settings
-from scrawler.urls.filters import UrlFilters
 
 _LEASE_MARGIN = 3.0  # seconds before the end of its lease at which a machine stops to start requests
 _NAMES_WAITING = 20_000  # names that may wait for a thread of the resolver
@@ -55,34 +45,10 @@ _ROWS_WAITING = 20_000  # rows that may wait for the checkpointer before collect
 
 
 def build_machine(
-    settings: Settings,
-    stores: Stores,
-    archive: Archive,
-    stop: threading.Event,
-    on_settings: Callable[[Machine, Mapping[str, Any]], None] = lambda machine, settings: None,
-    machines: int = 1,
-    filters: UrlFilters | None = None,
-    slots: Slots | None = None,
-    look_at_deaths: Callable[[], None] = lambda: None,
-    standing: Standing | None = None,
-    exchange: Exchange | None = None,
-    make_learning: Callable[..., SiteLearning] = SiteLearning,
-    take_pushed: Callable[[int], int] | None = None,
-    earlier: Callable[[str, bool], EarlierSite] | None = None,
-    most_waiting: int = 1_000,
-    copies: Copies | None = None,
+    building: Building, stores: Stores, archive: Archive, stop: threading.Event
 ) -> tuple[Machine, Resolver]:
-    """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
-
-    `settings` have the crawl's own name and scope. `machines` is how many share the crawl at first; `filters` are what
-    `make_filters` made. `on_settings` is called when the database has other settings, `look_at_deaths` before sites of
-    dead machines are taken up. `standing` is what other agents have to say, if there are any.
-    `exchange` carries URLs to other machines; None: the database alone does. `make_learning` makes what learns how
-    often a site's pages change. `take_pushed` takes what servers and owners of sites have sent; None: nobody asks for
-    it here. `earlier` tells what an earlier crawl has archived of a site; None: nobody asks for that. `most_waiting`
-    seeds may wait without a place while they are asked. `copies` reads what visits before have archived.
-    """
-    slots = slots or Slots(None, settings.threads, settings.max_url_length)
+    """Build a machine with its collectors, selector, distribution and checkpointer. Raises SettingsError."""
+    settings = building.settings
     resolver = Resolver(
         threads=settings.dns_threads,
         static=_resolve_table(settings.resolve),
@@ -92,52 +58,16 @@ def build_machine(
     )
     with ExitStack() as failing:
         failing.callback(resolver.close)  # its threads would outlive a part that cannot be made
-        machine = _put_together(
-            resolver,
-            settings,
-            stores,
-            archive,
-            stop,
-            on_settings,
-            machines,
-            filters,
-            slots,
-            look_at_deaths,
-            standing,
-            exchange,
-            make_learning,
-            take_pushed,
-            earlier,
-            most_waiting,
-            copies,
-        )
+        machine = _put_together(building, stores, archive, stop, resolver)
         failing.pop_all()
     return machine, resolver
 
 
 def _put_together(
-    resolver: Resolver,
-    settings: Settings,
-    stores: Stores,
-    archive: Archive,
-    asked: threading.Event,
-    on_settings: Callable[[Machine, Mapping[str, Any]], None],
-    machines: int,
-    filters: UrlFilters | None,
-    slots: Slots,
-    look_at_deaths: Callable[[], None],
-    standing: Standing | None,
-    exchange: Exchange | None,
-    make_learning: Callable[..., SiteLearning],
-    take_pushed: Callable[[int], int] | None,
-    earlier: Callable[[str, bool], EarlierSite] | None,
-    most_waiting: int,
-    copies: Copies | None,
+    building: Building, stores: Stores, archive: Archive, asked: threading.Event, resolver: Resolver
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
-    hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
-    rules = hosts.shared
-    building = built(settings, rules, stores.database)
+    settings, hosts, rules = building.settings, building.hosts, building.rules
     steps = Steps(building.steps, building.order)
     turn, stopping = threading.RLock(), Stopping(asked)
     inbox = SelectorInbox(turn)
@@ -146,7 +76,6 @@ def _put_together(
     make_distribution: Callable[..., Distribution[SiteContext]] = maker("distribution", settings)
     distribution = make_distribution(queue, crew.collectors, turn, stopping)
     ending = Ending(crew, distribution, inbox, rules)
-    mail = Mail()
     checkpointer = Checkpointer(
         stores.checkpoints,
         archive.flush,
@@ -155,13 +84,9 @@ def _put_together(
         _ROWS_WAITING,
         settings.database_patience,
         inbox.let_go,
-        mail.durable,
     )
     standstill = Standstill(rules, turn, resolver, StandstillPorts(crew.sites, look_again, crew.go_on))
-    others_let = _always if standing is None else standing.may_ask
-    permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer, others_let)
-    if exchange is not None:
-        mail.open(exchange, settings, crew, permission, ending)
+    permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer, building.may_ask)
     sharing = ServerSharing(stores.servers, rules, turn, look_again, checkpointer.aside)
     origins = Origins(
         turn,
@@ -173,52 +98,16 @@ def _put_together(
         standstill.name_found,
         hosts,
     )
-    crosses_over = settings.mode is Mode.CROSS_OVER
-    open_parties = partial(stores.guest_inboxes.open_parties, settings.send_list_max) if crosses_over else _nothing
-    waits_for_guests = stores.guest_inboxes.waits if crosses_over else _nothing
-    guest = Guest(stores.visits, crew, open_parties, settings.seeds_per_thread)
-    arrivals = Arrivals(stores.inboxes, settings.send_list_max)
+    guest = _guest(building, stores, crew)
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
-        partial(_waiting, stores, settings), make_learning, earlier, steps.party_states,
+        partial(_waiting, building, stores), building.make_learning, building.earlier, steps.party_states,
     )  # fmt: skip
-    others = () if standing is None else (Opener("other agents are at work", standing.keeps_open),)
-    selector_ports = SelectorPorts(
-        holding=lambda: crew.has_sites() or not checkpointer.idle,
-        held_sites=crew.held_sites,
-        free_places=crew.free_places,
-        may_claim=permission.may_start if standing is None else partial(_may_claim, permission, standing),
-        visit=guest.visit,
-        keep_at_most=partial(crew.keep_at_most, checkpointer.submit, sharing.budget),
-        keep_queued_at_most=partial(crew.keep_at_most, checkpointer.submit, sharing.budget, queued_only=True),
-        by_urls=lambda: rules.delay == 0,
-        urls_left=crew.urls_left,
-        give_urls=crew.give_urls,
-        give_back_untaken=checkpointer.submit,
-        sites_with_ready=stores.seeds.sites_with_ready,
-        look_at_deaths=look_at_deaths,
-        openers=(
-            Opener("external URLs became seeds", lambda: stores.externals.become_seeds() > 0),
-            Opener("URLs are on their way between sites", arrivals.on_their_way),
-            Opener("guests have URLs to fetch", waits_for_guests),
-            Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
-            Opener("a round that was ordered is being begun", stores.seeds.has_round_ordered),
-        ),
-        last_openers=(
-            Opener("URLs were sent meanwhile", arrivals.came_meanwhile),
-            Opener("guests have found URLs meanwhile", waits_for_guests),
-            *others,
-            *([Opener("it is kept: URLs become due", lambda: True)] if settings.keep else ()),
-        ),
-        expect=sharing.budget.expect,
-        queued=distribution.seeds_changed,
-        ended=ending.crawl_ended,
-        failed=ending.failed,
-    )
+    ports = _selector_ports(building, stores, crew, checkpointer, permission, sharing, distribution, ending, guest)
     selector = UrlSelector(
-        stores.claims, taker, queue, resolver, origins, turn, stopping, inbox, settings.seeds_per_thread, machines,
-        selector_ports, settings.balance_machines,
+        stores.claims, taker, queue, resolver, origins, turn, stopping, inbox, settings.seeds_per_thread,
+        building.machines, ports, settings.balance_machines,
     )  # fmt: skip
     collector_ports = CollectorPorts(
         may_start=permission.may_start,
@@ -232,24 +121,23 @@ def _put_together(
         grace=ending.grace,
         failed=ending.failed,
     )
+    slots = building.slots or Slots(None, settings.threads, settings.max_url_length)
     make_collector = collector_maker(
-        settings, stores, archive, crew, sharing.budget, origins, checkpointer, standstill, rules, filters, slots,
-        collector_ports, resolver, WaitingRoom(most_waiting), copies, steps, building.wrappers,
+        settings, stores, archive, crew, sharing.budget, origins, checkpointer, standstill, rules, building.filters,
+        slots, collector_ports, resolver, WaitingRoom(building.most_waiting), building.copies, steps,
+        building.wrappers,
     )  # fmt: skip
     listener = InboxListener(
         stores.inboxes, crew.held_sites, checkpointer.read, look_again, inbox.let_go, ending.failed, turn, stopping,
-        settings.send_list_max, take_pushed or (lambda limit: 0),
+        settings.send_list_max, building.take_pushed or _none_pushed,
     )  # fmt: skip
-    listens = settings.mode is Mode.EXCHANGE or take_pushed is not None
     parts = MachineParts(
         crew=crew,
         make_collector=make_collector,
         distribution=distribution,
         selector=selector,
         inbox=inbox,
-        listener=listener if listens else None,
-        receiver=mail.receiver,
-        sender=mail.sender,
+        listeners=[listener] if building.listens else (),
         checkpointer=checkpointer,
         sharing=sharing,
         standstill=standstill,
@@ -261,32 +149,85 @@ def _put_together(
         follow_partition=lambda living: stores.partition.follow(living) | guest.look(),
         may_stay=lambda site: guest.may_stay(site) if site.visits else stores.partition.is_mine(site.key),
     )
-    return Machine(parts, settings.threads, machines, on_settings)
+    return Machine(parts, settings.threads, building.machines, building.on_settings)
 
 
-def _always() -> bool:
-    return True
+def _guest(building: Building, stores: Stores, crew: Crew) -> Guest:
+    settings = building.settings
+    crosses_over = settings.mode is Mode.CROSS_OVER
+    open_parties = partial(stores.guest_inboxes.open_parties, settings.send_list_max) if crosses_over else _nothing
+    return Guest(stores.visits, crew, open_parties, settings.seeds_per_thread)
 
 
-def _may_claim(permission: Permission, standing: Standing) -> bool:
-    return permission.may_start() and standing.may_claim()
+def _selector_ports(
+    building: Building,
+    stores: Stores,
+    crew: Crew,
+    checkpointer: Checkpointer,
+    permission: Permission,
+    sharing: ServerSharing,
+    distribution: Distribution[SiteContext],
+    ending: Ending,
+    guest: Guest,
+) -> SelectorPorts:
+    settings, rules = building.settings, building.rules
+    waits_for_guests = stores.guest_inboxes.waits if settings.mode is Mode.CROSS_OVER else _nothing
+    arrivals = Arrivals(stores.inboxes, settings.send_list_max)
+    return SelectorPorts(
+        holding=lambda: crew.has_sites() or not checkpointer.idle,
+        held_sites=crew.held_sites,
+        free_places=crew.free_places,
+        may_claim=partial(_all, (permission.may_start, *building.may_claim)),
+        visit=guest.visit,
+        keep_at_most=partial(crew.keep_at_most, checkpointer.submit, sharing.budget),
+        keep_queued_at_most=partial(crew.keep_at_most, checkpointer.submit, sharing.budget, queued_only=True),
+        by_urls=lambda: rules.delay == 0,
+        urls_left=crew.urls_left,
+        give_urls=crew.give_urls,
+        give_back_untaken=checkpointer.submit,
+        sites_with_ready=stores.seeds.sites_with_ready,
+        look_at_deaths=building.look_at_deaths,
+        openers=(
+            Opener("external URLs became seeds", lambda: stores.externals.become_seeds() > 0),
+            Opener("URLs are on their way between sites", arrivals.on_their_way),
+            Opener("guests have URLs to fetch", waits_for_guests),
+            Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
+            Opener("a round that was ordered is being begun", stores.seeds.has_round_ordered),
+        ),
+        last_openers=(
+            Opener("URLs were sent meanwhile", arrivals.came_meanwhile),
+            Opener("guests have found URLs meanwhile", waits_for_guests),
+            *building.last_openers,
+            *([Opener("it is kept: URLs become due", lambda: True)] if settings.keep else ()),
+        ),
+        expect=sharing.budget.expect,
+        queued=distribution.seeds_changed,
+        ended=ending.crawl_ended,
+        failed=ending.failed,
+    )
+
+
+def _all(questions: Sequence[Callable[[], bool]]) -> bool:
+    return all(asked() for asked in questions)
 
 
 def _nothing() -> bool:
     return False
 
 
-def _waiting(stores: Stores, settings: Settings, claimed: ClaimedSite) -> Sequence[WaitingUrl]:
-    """Return what is in the inbox of a claimed site; with any other mode only machines before this one put it there."""
+def _none_pushed(limit: int) -> int:
+    return 0
+
+
+def _waiting(building: Building, stores: Stores, claimed: ClaimedSite) -> Sequence[WaitingUrl]:
+    """Return what is in the inbox of a claimed site; where no URLs come in only machines before this one put it there.
+
+    A party that was opened again, or one of guests, has been opened for what is there.
+    """
+    if not (claimed.visits or building.listens or any(seed.reopened for seed in claimed.seeds)):
+        return ()
     inboxes = stores.guest_inboxes if claimed.visits else stores.inboxes
-    if (
-        claimed.visits
-        or settings.keep
-        or settings.mode is Mode.EXCHANGE
-        or any(seed.reopened for seed in claimed.seeds)
-    ):
-        return inboxes.of_sites([claimed.key], settings.send_list_max).get(claimed.key, ())
-    return ()
+    return inboxes.of_sites([claimed.key], building.settings.send_list_max).get(claimed.key, ())
 
 
 def _site_released(crew: Crew, budget: AddressBudget, checkpointer: Checkpointer, site: SiteContext) -> None:

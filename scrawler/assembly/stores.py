@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from scrawler.agents.partition import AgentPartition
+from scrawler.assembly.building import Building
 from scrawler.core.clock import DatabaseClock
-from scrawler.model.partitions import PartitionKind
-from scrawler.store.agents import AgentCheckpoints, AgentClaims
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
@@ -45,40 +43,24 @@ class Stores:
     partition: Partition  # who owns which site
 
     @classmethod
-    def of(
-        cls,
-        database: Database,
-        machine_id: int,
-        externals: Externals,
-        boundary: CrawlBoundary,
-        inboxes: Inboxes,
-        guest_inboxes: GuestInboxes,
-        partition: Partition | None = None,
-    ) -> Stores:
-        """Make the parts for one machine; `externals` are where its external URLs go.
-
-        Without `partition` any site is open to any machine.
-        """
-        partition = partition or Partition(database, machine_id, PartitionKind.INDEPENDENT)
-        claims, checkpoints = Claims(database, machine_id, partition), Checkpoints(database, machine_id, externals)
-        if isinstance(partition, AgentPartition):
-            claims = AgentClaims(database, machine_id, partition, partition.claiming)
-            checkpoints = AgentCheckpoints(database, machine_id, externals, boundary.scope)
+    def of(cls, building: Building) -> Stores:
+        """Make the parts for one machine."""
+        database, machine_id = building.database, building.machine_id
         return cls(
             database=database,
-            claims=claims,
-            checkpoints=checkpoints,
+            claims=building.make_claims(database, machine_id, building.partition),
+            checkpoints=building.make_checkpoints(database, machine_id, building.externals),
             frontier=Frontier(database),
             seeds=Seeds(database),
             robots=RobotsCopies(database),
             servers=Servers(database, machine_id),
             suspects=Suspects(database),
-            externals=externals,
-            boundary=boundary,
-            inboxes=inboxes,
-            guest_inboxes=guest_inboxes,
+            externals=building.externals,
+            boundary=building.boundary,
+            inboxes=building.inboxes,
+            guest_inboxes=building.guest_inboxes,
             visits=Visits(database, machine_id),
             slow=SlowSeeds(database),
             clock=DatabaseClock(),
-            partition=partition,
+            partition=building.partition,
         )

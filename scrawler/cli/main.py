@@ -39,8 +39,6 @@ _COMMANDS = {  # of the crawler; features declare their own
     "stop": Command("scrawler.cli.stop:stop"),
     "set": Command("scrawler.cli.set_live:set_live"),
     "machines": Command("scrawler.cli.machines:machines", lists=True),
-    "partition": Command("scrawler.cli.partition:partition", lists=True),
-    "agents": Command("scrawler.cli.agents:agents", lists=True),
     "status": Command("scrawler.cli.status:status", lists=True),
     "seeds": Command("scrawler.cli.seeds:seeds", lists=True),
     "pages": Command("scrawler.cli.pages:pages", lists=True),

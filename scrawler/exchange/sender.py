@@ -151,6 +151,10 @@ class UrlSender(threading.Thread):
         """Note that there may be more in the outbox; never blocks."""
         self._news.set()
 
+    def durable(self, taken: Sequence[int]) -> None:
+        """Note a checkpoint, which may have brought something."""
+        self.news()
+
     def receipt(self, receipt: Receipt) -> None:
         """Take a receipt; never blocks."""
         self._receipts.append(receipt)

@@ -39,9 +39,9 @@ class Checkpointer(threading.Thread):
     """The one thread that writes for the collectors.
 
     `room` is the number of rows that may wait. `on_committed(lost site ids, was_full)` and `failed` are called
-    without any lock, and so is `on_let_go` after the commit of a delta that lets go of something, and `on_durable`
-    after each commit, with what sites have taken of the URLs that were brought to them. `give_up_after` is the time in
-    seconds a busy database is tried again.
+    without any lock, and so is `on_let_go` after the commit of a delta that lets go of something, and all of
+    `on_durable` after each commit, with what sites have taken of the URLs that were brought to them. `give_up_after` is
+    the time in seconds a busy database is tried again.
     """
 
     def __init__(
@@ -53,7 +53,6 @@ class Checkpointer(threading.Thread):
         room: int,
         give_up_after: float,
         on_let_go: Callable[[], None] = lambda: None,
-        on_durable: Callable[[Sequence[int]], None] = lambda taken: None,
     ) -> None:
         super().__init__(name="checkpointer")
         self._checkpoints = checkpoints
@@ -63,7 +62,7 @@ class Checkpointer(threading.Thread):
         self._give_up_after = give_up_after
         self._room = room
         self._on_let_go = on_let_go
-        self._on_durable = on_durable
+        self.on_durable: list[Callable[[Sequence[int]], None]] = []
         self._changed = threading.Condition()
         self._deltas: list[SiteDelta] = []
         self._due_at = inf  # when the deltas have waited for company long enough
@@ -184,7 +183,9 @@ class Checkpointer(threading.Thread):
             lost = self._patiently(lambda: self._commit(whole))
             self.refused += _pages(delta for delta in whole if delta.site_id in lost)
             self.costs.note(time.monotonic() - begun, rows)
-            self._on_durable([number for delta in whole if delta.site_id not in lost for number in delta.taken])
+            taken = [number for delta in whole if delta.site_id not in lost for number in delta.taken]
+            for note in self.on_durable:
+                note(taken)
         elif self._broken:
             self.refused += _pages(deltas)
         with self._changed:

@@ -69,7 +69,7 @@ class InboxListener(threading.Thread):
         self._at_a_time = at_a_time
         self._take_pushed = take_pushed
 
-    def wake(self) -> None:
+    def close(self) -> None:
         """Let it see that the machine stops: what it waits for is set by then."""
 
     def run(self) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.sharing import ServerSharing
@@ -18,16 +18,13 @@ from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.machine.crew import Crew, give_back
 from scrawler.core.machine.ending import Ending
 from scrawler.core.machine.heartbeat import Heartbeat
-from scrawler.core.machine.listener import InboxListener
 from scrawler.core.machine.permission import Permission
-from scrawler.core.machine.receiver import UrlReceiver
 from scrawler.core.machine.waits import Wait, waits
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.site import SiteContext
 from scrawler.core.progress import Lines, lines_text
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.errors import LeaseLostError, StartError, StoreBusyError
-from scrawler.exchange.sender import UrlSender
 from scrawler.model.machines import Command, Living, MachineState, Orders
 from scrawler.model.servers import Standing
 from scrawler.settings import Settings
@@ -35,6 +32,25 @@ from scrawler.threads import start
 from scrawler.tuples.classes import dataclass
 
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
+
+
+OnSettings: TypeAlias = "Callable[[Machine, Mapping[str, Any]], None]"
+
+
+class SideThread(Protocol):
+    """A thread that is none of the crawl's own, and is started and ended with them."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def close(self) -> None:
+        """Let it come to its end."""
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end."""
+
+    def is_alive(self) -> bool:
+        """Whether it has begun and not ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +62,7 @@ class MachineParts:
     distribution: Distribution[SiteContext]
     selector: UrlSelector
     inbox: SelectorInbox
-    listener: InboxListener | None  # with mode exchange, or where the crawl is kept
-    receiver: UrlReceiver | None  # with mode exchange and a communicator, as the next
-    sender: UrlSender | None
+    listeners: Sequence[SideThread]
     checkpointer: Checkpointer
     sharing: ServerSharing
     standstill: Standstill
@@ -66,15 +80,13 @@ class Machine:
 
     Everything in memory is guarded by `turn`. `on_settings` is called with the machine and what is set in the database,
     when that has changed.
+
+    Attributes:
+        listeners: bring what comes from elsewhere; they are ended before the collectors, when `stopping` is set.
+        senders: bring elsewhere what is durable; they are ended after the last checkpoint.
     """
 
-    def __init__(
-        self,
-        parts: MachineParts,
-        threads: int,
-        machines: int,
-        on_settings: Callable[[Machine, Mapping[str, Any]], None],
-    ) -> None:
+    def __init__(self, parts: MachineParts, threads: int, machines: int, on_settings: OnSettings) -> None:
         self.turn = parts.crew.turn
         self.crew = parts.crew
         self.distribution = parts.distribution
@@ -91,11 +103,11 @@ class Machine:
         self.threads = threads  # collectors to start
         self._selector = parts.selector
         self._inbox = parts.inbox
-        self._listener = parts.listener
-        self._receiver = parts.receiver
-        self._sender = parts.sender
+        self.listeners = [*parts.listeners]
+        self.senders: list[SideThread] = []
         self._make_collector = parts.make_collector
         self._on_settings = on_settings
+        self._changing = threading.Lock()  # held while settings are followed
         self._expected = machines  # how many share the crawl at first
         self._distributing = False  # the thread of the distribution, if it has one, was started
         self._orders = Orders(True, Command.RUN, {}, 0, Living(), 0)
@@ -111,9 +123,8 @@ class Machine:
             self._beat(heartbeat)  # before collectors start: it brings the orders
             self.set_threads(self.threads)
             start(self._selector)
-            for listens in (self._listener, self._receiver, self._sender):
-                if listens is not None:
-                    start(listens)
+            for beside in (*self.listeners, *self.senders):
+                start(beside)
             self._watch(heartbeat, look, look_every)
         except BaseException as error:
             self.ending.failed(error)
@@ -140,6 +151,11 @@ class Machine:
             if self._hosts.change_to(settings):
                 for site in self.crew.sites():
                     self._origins.follow_rules(site)
+
+    def follow_orders(self) -> None:
+        """Follow what is set in the database, as the last heartbeat has brought it; any thread may let it."""
+        with self._changing:
+            self._on_settings(self, self._orders.settings)
 
     def look_again(self) -> None:
         """Let the selector look for sites, and whether all is over."""
@@ -200,7 +216,7 @@ class Machine:
                 for collector in self.crew.collectors:
                     collector.unblocked()
         if orders.settings != before.settings:
-            self._on_settings(self, orders.settings)
+            self.follow_orders()
         if orders.revision != before.revision:
             self._inbox.seeds_came()
         if len(orders.living) >= self._expected:
@@ -255,10 +271,7 @@ class Machine:
         """End the threads upstream to downstream; what the queue still holds goes back to the database."""
         self.ending.stop()
         self._join(self._selector, heartbeat)
-        for listens in (self._listener, self._receiver):
-            if listens is not None:
-                listens.wake()
-                self._join(listens, heartbeat)
+        self._end(self.listeners, heartbeat)
         if self._distributing:
             self.distribution.join()
         for collector in self.crew.every:
@@ -270,11 +283,14 @@ class Machine:
                 give_back(self.crew.queue.take(), self.checkpointer.submit)
         self.checkpointer.close(max(_LAST_TRY, self.ending.at - time.monotonic()))
         self._join(self.checkpointer, heartbeat)
-        if self._sender is not None:
-            self._sender.close()
-            self._join(self._sender, heartbeat)
+        self._end(self.senders, heartbeat)
 
-    def _join(self, thread: threading.Thread, heartbeat: Heartbeat) -> None:
+    def _end(self, threads: Iterable[SideThread], heartbeat: Heartbeat) -> None:
+        for thread in threads:
+            thread.close()
+            self._join(thread, heartbeat)
+
+    def _join(self, thread: threading.Thread | SideThread, heartbeat: Heartbeat) -> None:
         """Wait for the end of a thread; the lease is kept meanwhile, so that its work can still be committed."""
         while thread.is_alive():
             thread.join(heartbeat.due_in())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.machine.lease import Lease
@@ -18,22 +18,25 @@ class Permission:
         lease: Lease,
         standstill: Standstill,
         checkpointer: Checkpointer,
-        others_let: Callable[[], bool],
+        may_ask: Sequence[Callable[[], bool]] = (),
     ) -> None:
-        """`others_let` says whether the sites that are in work may be asked, as far as other agents are concerned."""
+        """All of `may_ask` have to say that the sites which are in work may be asked."""
         self.lease = lease
         self.paused = False  # by an order
         self.outbox_full = False  # with what others have not acknowledged: sites rest until there is room
         self._standstill = standstill
         self._checkpointer = checkpointer
-        self._others_let = others_let
+        self._may_ask = may_ask
 
     def may_start(self) -> bool:
         """Return whether requests may be started now. A caller that gets False is woken when this changes."""
         if self.paused or self._standstill.resting or self.outbox_full:
             return False
-        return self.lease.good and self._others_let() and self._checkpointer.has_room()
+        return self._others_let() and self._checkpointer.has_room()
 
     def may_probe(self, site: SiteContext) -> bool:
         """Return whether a site may start a request although the network is down."""
-        return site in self._standstill.probes and not self.paused and self.lease.good and self._others_let()
+        return site in self._standstill.probes and not self.paused and self._others_let()
+
+    def _others_let(self) -> bool:
+        return self.lease.good and (not self._may_ask or all(may_ask() for may_ask in self._may_ask))

@@ -89,7 +89,7 @@ class UrlReceiver(threading.Thread):
             self._durable.extend(ours)
             self._communicator.wake()
 
-    def wake(self) -> None:
+    def close(self) -> None:
         """Let it see that the machine stops."""
         self._communicator.wake()
 

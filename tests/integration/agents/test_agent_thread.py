@@ -18,13 +18,15 @@ from scrawler.agents.members import MembersFile
 from scrawler.agents.partition import AgentPartition
 from scrawler.agents.standing import Standing
 from scrawler.agents.views import View
-from scrawler.assembly.agents import AgentRun
+from scrawler.assembly.building import built
 from scrawler.exchange.communicator import Batch, Delivery, Item, Receipt
 from scrawler.exchange.door import Door
 from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.agent_run import AgentRun
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.store.agents import Mail
+from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.urls.scope import site_key
@@ -204,7 +206,10 @@ def test_the_part_of_an_address_never_grows_in_a_life(tmp_path: Path) -> None:
     name("ab")
     given = Settings(agents=file, agent="a", exchange_secret_file=secret, per_ip=8, delay_per_ip=0.5)
     with closing(open_database(f"sqlite:///{tmp_path / 'a.db'}")) as database:
-        run = AgentRun(given, database, 1)
+        crawl = Crawls(database).open("crawl", Scope.HOST)
+        building = built(Settings(), crawl, 1, database, print)
+        building.settings = given
+        run = AgentRun(building)
         parts = [run.settings_of(given).per_ip]
         for members in ("abc", "ab", "abcde", "abcdefghij"):
             name(members)

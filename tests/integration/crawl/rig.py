@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from scrawler.archive.warc import WarcWriter
+from scrawler.assembly.building import built
 from scrawler.assembly.machine import build_machine
 from scrawler.assembly.stores import Stores
 from scrawler.core.distribution.distributor import UrlDistributor
@@ -23,13 +24,10 @@ from scrawler.features.synthweb.truth import party
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.machines import MachineState, Orders
 from scrawler.settings import Settings
-from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.frontier import Frontier
-from scrawler.store.guests import GuestInboxes
-from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines
 from tests.forks import SCRAWLER, Fork, forks, plain_environment
 
@@ -95,11 +93,10 @@ def watch(
     archive = WarcWriter(settings.pages_dir, crawl.warc_prefix(number), info={})
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
-    boundary = CrawlBoundary(database, settings.boundary, settings.scope)
-    place = database, number, settings.scope, boundary, settings.max_depth
-    inboxes = Inboxes(*place), GuestInboxes(*place)
-    stores = replace(Stores.of(database, number, make_externals(database), boundary, *inboxes), frontier=frontier)
-    machine, resolver = build_machine(settings, stores, archive, stop)
+    building = built(settings, crawl, number, database, print)
+    building.externals = make_externals(database)
+    stores = replace(Stores.of(building), frontier=frontier)
+    machine, resolver = build_machine(building, stores, archive, stop)
     machine.permission.lease = lease or machine.permission.lease
     watched = Watched()
 

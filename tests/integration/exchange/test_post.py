@@ -251,7 +251,7 @@ class Listening:
             yield
         finally:
             self.stop.set()
-            self.receiver.wake()
+            self.receiver.close()
             self.receiver.join(PATIENCE)
         assert not self.failures
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 
 from scrawler.agents.members import Member, MembersFile
 from scrawler.agents.partition import AgentPartition
 from scrawler.agents.standing import Standing
 from scrawler.agents.views import View
-from scrawler.assembly.exchange import most_members
+from scrawler.assembly.building import Building
+from scrawler.core.distribution.openers import Opener
 from scrawler.core.machine.machine import Machine
 from scrawler.errors import SettingsError
 from scrawler.exchange.communicator import Communicator
 from scrawler.exchange.door import Door
+from scrawler.features.cluster.carrying import most_members
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.regular import open_regular
 from scrawler.settings import Settings
-from scrawler.store.agents import AgentInboxes, Mail
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.engine import Database
+from scrawler.store.agents import AgentCheckpoints, AgentClaims, AgentInboxes, Mail
 from scrawler.threads import start
 
 SHORTEST_SECRET = 16
@@ -30,9 +30,8 @@ _LONGEST_SECRET = 4_096
 
 
 def check_agents(settings: Settings) -> None:
-    """Look whether the settings make an agent, if they name agents. Raises SettingsError."""
-    if settings.agents is None:
-        return
+    """Look whether the settings make an agent. Raises SettingsError."""
+    assert settings.agents is not None
     members = {one.name: one for one in MembersFile(settings.agents).members.values()}
     if settings.agent is None:
         raise SettingsError(f"which of the agents in {settings.agents} is this one? Say --agent NAME")
@@ -109,27 +108,36 @@ def listening_at(address: str) -> str:
 class AgentRun:
     """What one run of an agent's machine has beside any other's: who the others are, and whose a site is."""
 
-    def __init__(self, settings: Settings, database: Database, machine_id: int) -> None:
-        """Read who the agents are. Raises SettingsError."""
+    def __init__(self, building: Building) -> None:
+        """Read who the agents are, and make the machine one of them. Raises SettingsError."""
+        settings = building.settings
         check_agents(settings)
         assert settings.agents is not None
         assert settings.agent is not None
         self._settings = settings
-        self._database = database
-        self._machine_id = machine_id
+        self._database = building.database
+        self._machine_id = building.machine_id
+        self._say = building.say
         self.members = MembersFile(settings.agents)
         self._me: Member = self.members.members[settings.agent]
         self._most_members = 0
         view = View({one.name: one.capacity for one in self.members.members.values()})
-        self.partition = AgentPartition(database, machine_id, self._me.name, view)
+        self.partition = AgentPartition(self._database, self._machine_id, self._me.name, view)
         self.standing = Standing(settings.agents_dead, settings.delay, settings.agents_suspect)
+        self._join(building)
 
-    def inboxes(self, boundary: CrawlBoundary) -> AgentInboxes:
-        """Make the inboxes of this agent's sites."""
-        settings = self._settings
-        return AgentInboxes(
-            self._database, self._machine_id, settings.scope, boundary, settings.max_depth, self.partition.is_mine
-        )
+    def _join(self, building: Building) -> None:
+        settings, partition, standing = self._settings, self.partition, self.standing
+        place = self._database, self._machine_id, settings.scope, building.boundary, settings.max_depth
+        building.partition = partition
+        building.inboxes = AgentInboxes(*place, partition.is_mine)
+        building.make_claims = partial(AgentClaims, claiming=partition.claiming)
+        building.make_checkpoints = partial(AgentCheckpoints, scope=settings.scope)
+        building.views.append(self.settings_of)
+        building.may_ask.append(standing.may_ask)
+        building.may_claim.append(standing.may_claim)
+        building.last_openers.append(Opener("other agents are at work", standing.keeps_open))
+        building.beside.append(self._speaking)
 
     def settings_of(self, settings: Settings) -> Settings:
         """Return settings as an agent follows them.
@@ -140,28 +148,25 @@ class AgentRun:
         return as_agent(settings, self._most_members)
 
     @contextmanager
-    def speaking(
-        self, machine: Machine, more_members: Callable[[], None], say: Callable[[str], None]
-    ) -> Iterator[None]:
+    def _speaking(self, machine: Machine) -> Iterator[None]:
         """Speak with the others in the block, and after it until they know of the end. Raises SettingsError.
 
-        `more_members` is called where the file has more agents than before: settings are to be followed anew.
+        Where the file has more agents than before, settings are followed anew.
         """
         from scrawler.agents.agent import AgentPorts, AgentThread, Times  # few machines are agents
 
         guests: OrderedDict[str, str] = OrderedDict()
         address_of = partial(_address_of, self.members, guests)
         listen = listening_at(self._me.address)
-        communicator = communicator_of(listen, self._me.name, self._settings, address_of, say)
-        settings = self._settings
-        try:
+        settings, say = self._settings, self._say
+        with closing(communicator_of(listen, self._me.name, settings, address_of, say)) as communicator:
             ports = AgentPorts(
                 holding=machine.holding,
                 give_back_others=machine.give_back_others,
                 look_again=machine.look_again,
                 go_on=machine.go_on,
                 figures=lambda: {"at_work": len(machine.crew.held())},
-                more_members=more_members,
+                more_members=machine.follow_orders,
                 failed=machine.ending.failed,
                 say=say,
             )
@@ -179,8 +184,6 @@ class AgentRun:
                 communicator.wake()
                 thread.join()
                 say(thread.told())
-        finally:
-            communicator.close()
 
 
 def _address_of(members: MembersFile, guests: OrderedDict[str, str], name: str) -> str | None:

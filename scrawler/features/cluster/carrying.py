@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 
+from scrawler.assembly.building import Building
 from scrawler.core.machine.crew import Crew, look_again
-from scrawler.core.machine.ending import Ending
+from scrawler.core.machine.machine import Machine
 from scrawler.core.machine.permission import Permission
 from scrawler.core.machine.receiver import UrlReceiver
 from scrawler.errors import SettingsError
@@ -19,73 +21,14 @@ from scrawler.model.exchange import Mode
 from scrawler.regular import read_regular
 from scrawler.settings import Settings
 from scrawler.settings.kinds import SHARED_SECRET_LENGTH
-from scrawler.store.crawls import Crawl
-from scrawler.store.engine import Database
+from scrawler.store.outbox import ByMode, Carried
 from scrawler.store.outboxes import MachineOutbox
-from scrawler.tuples.classes import dataclass
+from scrawler.threads import no_room
 
 _NEEDED = {"amqp": "kombu", "amqps": "kombu", "redis": "redis", "rediss": "redis"}
 _FILES_OF_LOOP = 8  # with the socket that listens
 _FEWEST_MEMBERS = 16
 _SHARE_OF_FILES = 16  # members have a sixteenth of the files of a process, twice: some send, and some are sent to
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A machine's communicator, and its outbox."""
-
-    communicator: Communicator
-    outbox: MachineOutbox
-
-
-class Mail:
-    """The threads that send and receive, once there are any, and what tells them of checkpoints."""
-
-    def __init__(self) -> None:
-        self.sender: UrlSender | None = None
-        self.receiver: UrlReceiver | None = None
-
-    def open(self, exchange: Exchange, settings: Settings, crew: Crew, permission: Permission, ending: Ending) -> None:
-        """Make the threads; they are not started."""
-        outbox, communicator = exchange.outbox, exchange.communicator
-        sender = UrlSender(
-            outbox,
-            communicator,
-            ending.failed,
-            partial(_outbox_full, crew, permission),
-            settings.send_list_max,
-            settings.send_wait,
-            max(SEND_AGAIN, 2 * settings.checkpoint_interval),
-        )
-        self.sender = sender
-        self.receiver = UrlReceiver(
-            communicator,
-            crew.held_sites,
-            look_again,
-            sender.receipt,
-            outbox.alive,
-            ending.failed,
-            crew.turn,
-            crew.stopping,
-            settings.scope,
-            settings.send_list_max,
-        )
-
-    def durable(self, taken: Sequence[int]) -> None:
-        """Note a checkpoint: what sites have taken of others is durable, and there may be something to send."""
-        if self.receiver is not None:
-            self.receiver.durable(taken)
-        if self.sender is not None:
-            self.sender.news()
-
-
-def _outbox_full(crew: Crew, permission: Permission, full: bool) -> None:
-    """Let sites rest while the outbox is full; nobody waits for anything under the turn."""
-    with crew.turn:
-        permission.outbox_full = full
-        if not full:
-            for collector in crew.every:
-                collector.unblocked()
 
 
 def scheme_of(settings: Settings) -> str:
@@ -114,8 +57,6 @@ def files_of_port(settings: Settings, members: int = _FEWEST_MEMBERS) -> int:
 
 def check_exchange(settings: Settings) -> None:
     """Look whether there is all that the communicator needs. Raises SettingsError."""
-    if settings.agents is not None and settings.communicator is not None:
-        raise SettingsError("agents send to each other at the addresses of their file: leave --communicator out")
     scheme = scheme_of(settings)
     if not scheme:
         return
@@ -143,32 +84,71 @@ def shared_secret(settings: Settings) -> bytes:
     return secret
 
 
-def make_exchange(
-    settings: Settings, crawl: Crawl, machine_id: int, database: Database, say: Callable[[str], None]
-) -> Exchange | None:
-    """Make the communicator of a machine, and tell the others where it listens; None: it has none.
+def carry(building: Building) -> None:
+    """Let a communicator carry URLs between this machine and others, where the settings name one."""
+    if scheme_of(building.settings):
+        building.beside.append(partial(_carrying, building))
 
-    Raises SettingsError where it cannot listen.
-    """
-    scheme = scheme_of(settings)
-    if not scheme or settings.communicator is None:
-        return None
-    outbox = MachineOutbox(database, machine_id, scheme)
+
+@contextmanager
+def _carrying(building: Building, machine: Machine) -> Iterator[None]:
+    """Carry URLs in the block. Raises SettingsError where the machine cannot listen."""
+    settings, scheme = building.settings, scheme_of(building.settings)
+    outbox = MachineOutbox(building.database, building.machine_id, scheme)
+    with closing(_communicator(building, outbox)) as communicator:
+        outbox.listen(communicator.address)  # the others are told where
+        crew, failed = machine.crew, machine.ending.failed
+        sender = UrlSender(
+            outbox,
+            communicator,
+            failed,
+            partial(_outbox_full, crew, machine.permission),
+            settings.send_list_max,
+            settings.send_wait,
+            max(SEND_AGAIN, 2 * settings.checkpoint_interval),
+        )
+        receiver = UrlReceiver(
+            communicator,
+            crew.held_sites,
+            look_again,
+            sender.receipt,
+            outbox.alive,
+            failed,
+            crew.turn,
+            crew.stopping,
+            settings.scope,
+            settings.send_list_max,
+        )
+        if isinstance(building.externals, ByMode):
+            building.externals.carry(Carried(building.machine_id, scheme))
+        machine.checkpointer.on_durable += [receiver.durable, sender.durable]
+        machine.listeners.append(receiver)
+        machine.senders.append(sender)
+        yield
+
+
+def _communicator(building: Building, outbox: MachineOutbox) -> Communicator:
+    settings, crawl = building.settings, building.crawl
+    assert settings.communicator is not None
     identity = f"{crawl.name}-{crawl.created_at:x}"  # crawls of two databases may have one name
-    door = Door(identity, str(machine_id), shared_secret(settings), settings.max_url_length, say)
+    secret = shared_secret(settings)
+    door = Door(identity, str(building.machine_id), secret, settings.max_url_length, building.say)
     url = settings.communicator.get_secret_value()
-    if scheme == "tcp":
-        from scrawler.exchange.tcp import TcpCommunicator
+    with no_room():
+        if scheme_of(settings) == "tcp":
+            from scrawler.exchange.tcp import TcpCommunicator
 
-        listen = url.removeprefix("tcp://")
-        made: Communicator = TcpCommunicator(listen, outbox.address_of, door, settings.machines, most_members())
-    else:
+            listen = url.removeprefix("tcp://")
+            return TcpCommunicator(listen, outbox.address_of, door, settings.machines, most_members())
         from scrawler.exchange.broker import BrokerCommunicator
 
-        made = BrokerCommunicator(url, door, say)
-    try:
-        outbox.listen(made.address)
-    except BaseException:
-        made.close()
-        raise
-    return Exchange(made, outbox)
+        return BrokerCommunicator(url, door, building.say)
+
+
+def _outbox_full(crew: Crew, permission: Permission, full: bool) -> None:
+    """Let sites rest while the outbox is full; nobody waits for anything under the turn."""
+    with crew.turn:
+        permission.outbox_full = full
+        if not full:
+            for collector in crew.every:
+                collector.unblocked()

@@ -9,12 +9,12 @@ import click
 
 from scrawler.agents.guest import ask_all, guest_name, reached_from
 from scrawler.agents.members import MembersFile
-from scrawler.assembly.agents import communicator_of
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import FILLED, Seconds, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.errors import SettingsError
 from scrawler.exchange.communicator import NoteBody
+from scrawler.features.cluster.agent_run import communicator_of
 from scrawler.settings import Settings
 from scrawler.store.agents import Mail, agent_of
 

@@ -1,0 +1,18 @@
+"""Declares what many machines have beside one."""
+
+from scrawler.feature import Command, Feature
+
+FEATURE = Feature(
+    name="cluster",
+    about="Divides sites among machines, lets these send each other URLs, and joins agents without a common database.",
+    commands={
+        "partition": Command("scrawler.features.cluster.cli_partition:partition", lists=True),
+        "agents": Command("scrawler.features.cluster.cli_agents:agents", lists=True),
+    },
+    hooks={
+        "build": "scrawler.features.cluster.build:build",
+        "files": "scrawler.features.cluster.build:files",
+        "prepare": "scrawler.features.cluster.build:prepare",
+        "validate": "scrawler.features.cluster.build:validate",
+    },
+)
