@@ -210,6 +210,10 @@ class AddressBudget:
                 server.share = shares[address]
                 self._answered(server)
             self._call(server)
+            if server.is_new:
+                server.is_new = False
+                for site in server.queue:  # whoever waits for longer than for this answer gives its place up
+                    self._look_again(site)
             if server.unwanted:
                 self._let_go(address, server, time.monotonic())
         return less
@@ -230,8 +234,8 @@ class AddressBudget:
     # -- shares ------------------------------------------------------------------------------------------------
 
     def _meet(self, address: str) -> Server:
-        server = self.servers[address] = Server()
-        if not self.alone:
+        server = self.servers[address] = Server(is_new=not self.alone)
+        if server.is_new:
             self.unknown.add(address)
             self._ask()
         return server

@@ -3,7 +3,8 @@
 A place is for a site with which there is something to do. A site that only waits gives its place up for as long as it
 does: for the next try at a host that has failed, for its turn at an IP address that others share, for the look-up of a
 name, or for a host that has never answered, or takes long for each answer. The pause between two requests to a site
-that answers is no such waiting.
+that answers is no such waiting, nor is the moment until the database has said how much of a new address is this
+machine's: in that moment all new sites would give their places up, and others would be moved into them.
 
 A site comes back when its host has answered and there is more to ask for. It goes on once there is a place for it, the
 first that came back first, and before further seeds are taken in; until then it holds nothing that others wait for.
@@ -224,7 +225,7 @@ def only_waits(site: SiteContext, at: float, now: float, soon: float) -> bool:
         # Whoever has answered keeps its place for a name: that may be out of date again before it has another one.
         return not site.slowest_ms and any(origin.pending for origin in islice(site.origins.values(), _ORIGINS))
     if site.queues_at is not None:
-        return True
+        return not site.queues_at.is_new
     return at != inf and at - now > max(_LONG, site.pause)
 
 

@@ -81,6 +81,7 @@ class Server:
     queued_since: float = 0.0  # when the first site began to wait here, of those without a break ...
     asked_since: int = 0  # ... and requests that were over since then
     share: int = 0  # so many requests may this machine have in flight, if it does not live alone
+    is_new: bool = False  # the database was asked for a share for the first time, and has not answered yet
     slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
     unwanted: bool = False  # no site here has anything to ask: the share is for other machines
     ask_at: float = 0.0  # when to ask for a share again, while other machines have all of it

@@ -78,6 +78,21 @@ def test_a_site_in_the_queue_has_its_share_when_it_begins() -> None:
     assert sorted(desk.budget.left()) == [HERE, THERE], "it has not begun, and others may have the share"
 
 
+@pytest.mark.parametrize("shares", [None, {HERE: 1}, {HERE: 0}], ids=["alone", "a share", "none"])
+def test_all_who_wait_for_the_first_answer_look_again_when_it_is_there(shares: dict[str, int] | None) -> None:
+    desk = Desk(per_ip=1)
+    desk.budget.shared()
+    three = sites(3)
+    assert [desk.comes(one) for one in three] == [False] * 3
+    assert all(one.queues_at is not None and one.queues_at.is_new for one in three)
+    desk.budget.granted(shares, ())
+    assert set(desk.called) == set(three)
+    assert not any(one.queues_at is not None and one.queues_at.is_new for one in three)
+    desk.called.clear()
+    desk.budget.granted(shares, ())
+    assert three[1] not in desk.called, "later answers call those whose turn it is"
+
+
 def test_nobody_is_starved_by_those_that_come_again_at_once() -> None:
     desk = Desk(per_ip=3)
     waiting, asking, served = deque(sites(20)), deque[SiteContext](), Counter[int]()
@@ -173,7 +188,7 @@ def test_the_first_in_line_asks_again_for_what_other_machines_have_ever_more_rar
         before = time.monotonic()
         desk.budget.granted({HERE: 0}, ())
         after = time.monotonic()
-        assert list(desk.called) == [one]
+        assert list(desk.called) == ([one, two] if tries == 2 else [one]), "the first answer is for all who wait"
         at = desk.budget.queue_up(one, HERE, after)
         assert before <= at - pause <= after
         assert desk.budget.queue_up(two, HERE, at) == inf

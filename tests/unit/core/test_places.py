@@ -49,6 +49,11 @@ def queues(one: SiteContext) -> float:
     return inf
 
 
+def asks_for_a_share(one: SiteContext) -> float:
+    one.queues_at = Server(is_new=True)
+    return inf
+
+
 def looks_a_name_up(one: SiteContext) -> float:
     one.origins["http://a.org"] = Origin("http://a.org", "a.org", pending=True)
     one.waiting = 1
@@ -102,7 +107,7 @@ def goes(one: SiteContext) -> float:
 
 
 WAITS = (retries, queues, looks_a_name_up, never_answers, takes_long, fails)
-LOOKS = (looks_a_name_up_again, reads_the_store)
+LOOKS = (asks_for_a_share, looks_a_name_up_again, reads_the_store)
 WORKS = (pauses, keeps_a_long_delay, *LOOKS, was_just_asked, answers, has_something_to_do, goes)
 
 
