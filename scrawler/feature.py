@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from scrawler.errors import PluginError, message_of
+from scrawler.errors import PluginError, SettingsError, message_of
 from scrawler.references import load_object
 from scrawler.tuples.classes import NamedTuple
 
@@ -68,7 +68,8 @@ class Feature(NamedTuple):
         is_on: tells by the settings of a crawl whether it is wanted there; they are those of one host, too.
         settings: leads to a `FeatureSettings`, whose fields are settings like all others.
         groups: the tables of scrawler.toml in which these stand.
-        parts: what can be chosen, by the setting that chooses it, and by name; see `PartKind.own`.
+        parts: what can be chosen, by the setting that chooses it, and by name; see `PartKind.own`, and `mode`, whose
+            parts are functions of a `scrawler.assembly.building.Building` that return its `Externals`.
         commands: commands of the command line, by name; "seeds choose" is one below `seeds`.
         options: options of `run` and `crawl`, by their names with underscores, without hyphens before.
         names: what `import scrawler` has of it, by name.
@@ -117,6 +118,14 @@ def feature_parts(setting: str) -> dict[str, str]:
     return {name: one for feature in features() for name, one in feature.parts.get(setting, {}).items()}
 
 
+def part_of_feature(setting: str, name: str) -> Any:
+    """Return the part that a feature brings for a setting, by name. Raises SettingsError where no feature does."""
+    reference = feature_parts(setting).get(name)
+    if reference is None:
+        raise SettingsError(f"{setting} {name} needs a feature that is not installed")
+    return load_object(reference)
+
+
 def library_method(name: str) -> Callable[..., Any] | None:
     """Return what a feature does as this method of a crawl; None where there is no such feature."""
     for feature in features():
@@ -161,6 +170,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
 
     The places, and what is offered there:
 
+    * agents: a function that opens the databases of a crawl without a common one (`scrawler.api.seeding.OpenAgents`)
     * arrivals: a function that returns who takes in URLs for the crawl of a database (`Database`); nobody: none come
     * beside: what makes a companion of a run (`scrawler.api.companions.MakeCompanion`)
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
@@ -183,6 +193,14 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
         reference = feature.hooks.get(place)
         if reference is not None and (settings is None or feature.is_on(settings)):
             yield load_object(reference)
+
+
+def hooked_for(place: str, what: str) -> Any:
+    """Return what a feature offers at a place, for `what` a user wants. Raises SettingsError where none is there."""
+    offered = next(hooked(place), None)
+    if offered is None:
+        raise SettingsError(f"{what} needs a feature that is not installed")
+    return offered
 
 
 def is_hooked(place: str, settings: Any) -> bool:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
-from scrawler.agents.members import read_members
 from scrawler.api.bare import BareCrawl
 from scrawler.api.keeping import keep_clear
 from scrawler.api.rows import chosen, one_of
-from scrawler.errors import DatabaseUrlError, InputError, SettingsError, StoreError
+from scrawler.errors import DatabaseUrlError, InputError, StoreError
+from scrawler.feature import hooked_for
 from scrawler.seeds.exporter import COLUMNS, ExportCounts, Selection, UrlKind, export_merged, export_urls
 from scrawler.seeds.files import READ, Format, open_input, read_as, written_as
 from scrawler.seeds.formats import Entry, read_entries
 from scrawler.seeds.importer import ImportCounts, check_usable, import_seeds
 from scrawler.seeds.table_files import open_table
-from scrawler.store.agents import agent_of
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds
@@ -25,6 +26,15 @@ from scrawler.urls.normalise import HTTP_SCHEMES
 from scrawler.urls.steps import make_steps
 
 SeedSource = str | os.PathLike[str] | Iterable[str]
+
+
+class OpenAgents(Protocol):
+    """Opens the databases of all agents in a file but those that are open already, the crawl's own and `others`."""
+
+    def __call__(
+        self, file: Path, own: Database, others: Sequence[Database], opened: Callable[[str, str], Database], /
+    ) -> list[Database]:
+        """Raises SettingsError where one is not named. `opened` opens one; it is given who has named it, too."""
 
 
 class SeededCrawl(BareCrawl):
@@ -125,7 +135,8 @@ class SeededCrawl(BareCrawl):
         with ExitStack() as stack:
             others = [self._other(stack, url, "--merge") for url in merge]
             if agents is not None:
-                others += self._of_agents(stack, Path(agents), others)
+                open_agents: OpenAgents = hooked_for("agents", "the export of agents")
+                others += open_agents(Path(agents), self.database, others, partial(self._other, stack))
             out = stack.enter_context(open_table(name, written, COLUMNS))
             if others:
                 return export_merged([self.database, *others], selection, out, urls_alone=urls_alone)
@@ -138,27 +149,6 @@ class SeededCrawl(BareCrawl):
             return stack.enter_context(BareCrawl(settings=settings, create=False)).database
         except DatabaseUrlError as error:
             raise StoreError(f"{named_by}: {error}") from error  # it is not the database of the crawl itself
-
-    def _of_agents(self, stack: ExitStack, file: Path, others: Sequence[Database]) -> list[Database]:
-        """Open the databases of all agents in a file but those that are open already. Raises SettingsError."""
-        members = read_members(file)
-        own = agent_of(self.database)
-        if own not in {one.name for one in members}:
-            whose = f"agent {own}'s, which is not in {file}" if own else "no agent's"
-            raise SettingsError(f"the database of --db is {whose}: to export all agents, name that of one of them")
-        known = {own, *map(agent_of, others)}
-        found: list[Database] = []
-        for one in members:
-            if one.name in known:
-                continue
-            if one.database is None:
-                raise SettingsError(
-                    f"{file} names no database of {one.name}: write it at the end of its line, or --merge it"
-                )
-            found.append(self._other(stack, one.database, f"{file}, {one.name}"))
-            if (whose := agent_of(found[-1])) not in ("", one.name):
-                raise SettingsError(f"{file}: the database that it names for {one.name} is that of {whose}")
-        return found
 
     @property
     def export_file(self) -> str:

@@ -17,10 +17,11 @@ from scrawler.core.distribution.openers import Opener
 from scrawler.core.machine.machine import Machine, OnSettings
 from scrawler.core.party.earlier import Copies, EarlierSite
 from scrawler.core.rules import CrawlRules, HostRules
-from scrawler.feature import hooked
+from scrawler.feature import hooked, part_of_feature
 from scrawler.fetch.downloader import Downloader
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.fetch.resolver import Resolver
+from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Boundary
 from scrawler.revisit.learning import SiteLearning
@@ -31,7 +32,7 @@ from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
-from scrawler.store.externals import Externals
+from scrawler.store.externals import AsCandidates, Externals, Forgotten
 from scrawler.store.guests import GuestInboxes
 from scrawler.store.inboxes import Inboxes
 from scrawler.store.partitions import Partition
@@ -156,8 +157,6 @@ def built(
     """Return what the crawler, and the features that are on, give a machine. Raises SettingsError."""
     boundary = CrawlBoundary(database, settings.boundary, settings.scope)
     place = database, machine_id, settings.scope, boundary, settings.max_depth
-    hops, mode, depth, room = settings.hops, settings.mode, settings.max_depth, settings.max_candidates
-    externals = WithinHops(database, settings.scope, boundary, hops, mode, depth, room)
     building = Building(
         settings=settings,
         crawl=crawl,
@@ -167,12 +166,12 @@ def built(
         hosts=HostRules(settings, EnvironmentProxies.of(os.environ)),
         boundary=boundary,
         partition=Partition(database, machine_id, settings.partition),
-        externals=externals,
+        externals=AsCandidates(database, settings.max_candidates),
         inboxes=Inboxes(*place),
         guest_inboxes=GuestInboxes(*place),
         listens=settings.keep,
     )
-    building.followers.append(partial(_follow, externals))
+    _make_externals(building)
     for build in hooked("build", settings):
         build(building)
     if building.views:
@@ -182,6 +181,17 @@ def built(
     return building
 
 
-def _follow(externals: WithinHops, settings: Settings) -> None:
-    externals.hops = settings.hops
-    externals.max_depth = settings.max_depth
+def _make_externals(building: Building) -> None:
+    """Let external URLs go where the mode says, and candidates become seeds within the hops. Raises SettingsError."""
+    settings = building.settings
+    if settings.mode is Mode.DROP:
+        building.externals = Forgotten()
+    elif settings.mode is not Mode.FIREWALL:
+        building.externals = part_of_feature("mode", settings.mode.value)(building)
+    near = WithinHops(building.externals, building.database, settings.scope, building.boundary, settings.hops)
+    building.externals = near
+    building.followers.append(partial(_follow_hops, near))
+
+
+def _follow_hops(near: WithinHops, settings: Settings) -> None:
+    near.hops = settings.hops

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from scrawler.model.exchange import Mode
 from scrawler.model.scope import Scope
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.candidates import Candidates
 from scrawler.store.engine import Database
-from scrawler.store.outbox import ByMode
+from scrawler.store.externals import Externals
 from scrawler.store.rows import sliced
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.tuples.classes import NamedTuple
@@ -56,21 +55,14 @@ def promote(
     return Promoted(new, outside)
 
 
-class WithinHops(ByMode):
+class WithinHops:
     """Candidates that were found within so many sites of a user's seed become seeds; with 0 hops none does."""
 
     def __init__(
-        self,
-        database: Database,
-        scope: Scope,
-        boundary: CrawlBoundary,
-        hops: int,
-        mode: Mode = Mode.FIREWALL,
-        max_depth: int = 0,
-        max_candidates: int = 0,
+        self, externals: Externals, database: Database, scope: Scope, boundary: CrawlBoundary, hops: int
     ) -> None:
-        """Work on `database`; see `ByMode` for `mode`, `max_depth` and `max_candidates`."""
-        super().__init__(database, scope, boundary, mode, max_depth, max_candidates)
+        """Work on `database`; what is found goes to `externals`."""
+        self.keep = externals.keep
         self._database = database
         self._scope = scope
         self._boundary = boundary

@@ -18,6 +18,8 @@ from scrawler.store.candidate_room import CandidateRoom
 from scrawler.store.engine import Database
 from scrawler.store.tables import PART, candidate, page
 
+KEPT, PROMOTED, SENT, FOR_GUESTS = 0, 1, 2, 3  # values of candidate.promoted
+
 
 class Externals(Protocol):
     """What becomes of external URLs. A machine has one, which its store thread and its selector call."""
@@ -56,6 +58,18 @@ class AsCandidates:
 
     def become_seeds(self) -> int:
         """Leave the choice to people."""
+        return 0
+
+
+class Forgotten:
+    """Counts what was found, and keeps nothing of it."""
+
+    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> Mapping[str, int] | None:
+        """Count each URL as dropped."""
+        return {"dropped": len(found)} if found else None
+
+    def become_seeds(self) -> int:
+        """There is nothing that could."""
         return 0
 
 

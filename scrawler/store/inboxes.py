@@ -25,8 +25,8 @@ from scrawler.model.visits import KnownVisit, UrlState, known_visit
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.engine import Database
 from scrawler.store.frontier import state_of
+from scrawler.store.left_to_send import take_back
 from scrawler.store.openings import Opening, Party, opening
-from scrawler.store.outboxes import take_back
 from scrawler.store.row_writers import take_out
 from scrawler.store.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.seeds import NewSeed, Seeds

@@ -16,9 +16,9 @@ from scrawler.model.robots import RobotsRow
 from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engine import Database
+from scrawler.store.externals import FOR_GUESTS, KEPT, PROMOTED, SENT
 from scrawler.store.faults import read_json, read_object
 from scrawler.store.frontier import Frontier
-from scrawler.store.outbox import FOR_GUESTS, KEPT, PROMOTED, SENT
 from scrawler.store.rows import in_state
 from scrawler.store.tables import (
     candidate,

@@ -16,9 +16,9 @@ from typing import Generic, Self, TypeVar
 
 from sqlalchemy import select, update
 
-from scrawler.exchange.handshake import GREETING, HELLO, exactly
-from scrawler.exchange.port import framed
-from scrawler.exchange.sockets import Caller, listen_at, split_address
+from scrawler.features.cluster.exchange.handshake import GREETING, HELLO, exactly
+from scrawler.features.cluster.exchange.port import framed
+from scrawler.features.cluster.exchange.sockets import Caller, listen_at, split_address
 from scrawler.store.engine import open_database
 from scrawler.store.tables import machine
 

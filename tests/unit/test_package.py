@@ -37,7 +37,12 @@ def test_each_kind_of_error_of_the_library_is_a_scrawler_error() -> None:
 
 
 FEW_WANT = (
-    *("scrawler.api.stream", "scrawler.features.texts.wacz", "scrawler.exchange.tcp", "scrawler.extract.hazards"),
+    *(
+        "scrawler.api.stream",
+        "scrawler.features.texts.wacz",
+        "scrawler.features.cluster.exchange.tcp",
+        "scrawler.extract.hazards",
+    ),
     *("scrawler.extract.lexbor", "scrawler.extract.visible", "scrawler.features.report.report"),
     *("scrawler.features.hidden.step", "scrawler.features.plan.plan", "scrawler.features.topic.focus"),
     *("scrawler.features.outlinks.step", "scrawler.store.thinning", "scrawler.supervisor.supervisor"),

@@ -57,7 +57,7 @@ def test_all_that_is_imported_is_asked_for() -> None:
 
 def test_what_carries_urls_or_shows_pages_is_imported_where_it_was_chosen_alone() -> None:
     """They are extras, and large: neither the command line nor a run that does without needs them."""
-    extras = {"kombu", "scrawler.exchange.tcp", "playwright"}
+    extras = {"kombu", "scrawler.features.cluster.exchange.tcp", "playwright"}
     program = f"import scrawler.cli.main, scrawler.assembly.machine, sys; print({extras} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -19,7 +19,7 @@ def validate(settings: Settings) -> None:
     if settings.agents is not None and settings.communicator is not None:
         raise SettingsError("agents send to each other at the addresses of their file: leave --communicator out")
     if _carries(settings):
-        from scrawler.features.cluster.carrying import check_exchange
+        from scrawler.features.cluster.exchange.carrying import check_exchange
 
         check_exchange(settings)
 
@@ -32,7 +32,7 @@ def prepare(settings: Settings, database: Database) -> None:
             " use --scope host"
         )
     if settings.agents is not None:
-        from scrawler.features.cluster.agent_run import check_agents
+        from scrawler.features.cluster.agents.run import check_agents
 
         check_agents(settings)
         if _others_run(database):
@@ -60,25 +60,18 @@ def files(settings: Settings) -> FilesTaken:
     """Return the files of the port at which others send to this machine."""
     if settings.agents is None and not _carries(settings):
         return FilesTaken(0, 0)
-    from scrawler.features.cluster.carrying import files_of_port, most_members
+    from scrawler.features.cluster.exchange.carrying import files_of_port, most_members
 
     needed = files_of_port(settings)
     return FilesTaken(needed, files_of_port(settings, most_members()) - needed)
 
 
 def build(building: Building) -> None:
-    """Let a machine do what the settings ask for. Raises SettingsError."""
-    settings = building.settings
-    if settings.mode is Mode.EXCHANGE:
-        building.listens = True
-    if settings.agents is not None:
-        from scrawler.features.cluster.agent_run import AgentRun
+    """Make a machine one of the agents that the settings name. Raises SettingsError."""
+    if building.settings.agents is not None:
+        from scrawler.features.cluster.agents.run import AgentRun
 
         AgentRun(building)
-    elif _carries(settings):
-        from scrawler.features.cluster.carrying import carry
-
-        carry(building)
 
 
 def _carries(settings: Settings) -> bool:

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from scrawler.agents.guest import ask_all, guest_name, reached_from
-from scrawler.agents.members import MembersFile
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import FILLED, Seconds, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.errors import SettingsError
-from scrawler.exchange.communicator import NoteBody
-from scrawler.features.cluster.agent_run import communicator_of
+from scrawler.features.cluster.agents.guest import ask_all, guest_name, reached_from
+from scrawler.features.cluster.agents.members import MembersFile
+from scrawler.features.cluster.agents.run import communicator_of
+from scrawler.features.cluster.exchange.communicator import NoteBody
+from scrawler.features.cluster.store.agents import Mail, agent_of
 from scrawler.settings import Settings
-from scrawler.store.agents import Mail, agent_of
 
 _COLUMNS = (
     *("agent", "state", "living", "agreed", "share", "pages", "sent", "received", "waiting", "sent_again"),

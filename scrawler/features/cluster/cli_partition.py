@@ -13,7 +13,7 @@ from scrawler.cli.database import crawl_database, opened
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import format_options, print_pairs, print_rows
 from scrawler.errors import SettingsError
-from scrawler.features.cluster.overlap import Overlap
+from scrawler.features.cluster.store.overlap import Overlap
 from scrawler.insight.sections import label
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Scope

@@ -5,11 +5,18 @@ from scrawler.feature import Command, Feature
 FEATURE = Feature(
     name="cluster",
     about="Divides sites among machines, lets these send each other URLs, and joins agents without a common database.",
+    parts={
+        "mode": {
+            "exchange": "scrawler.features.cluster.modes:exchange",
+            "cross-over": "scrawler.features.cluster.modes:cross_over",
+        },
+    },
     commands={
         "partition": Command("scrawler.features.cluster.cli_partition:partition", lists=True),
         "agents": Command("scrawler.features.cluster.cli_agents:agents", lists=True),
     },
     hooks={
+        "agents": "scrawler.features.cluster.agents.databases:open_agents",
         "build": "scrawler.features.cluster.build:build",
         "files": "scrawler.features.cluster.build:files",
         "prepare": "scrawler.features.cluster.build:prepare",

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from scrawler.core.progress import RunSummary
+from scrawler.features.cluster.store.agents import Mail
 from scrawler.model.scope import Scope
-from scrawler.store.agents import Mail
 from scrawler.store.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.limits import FAR, HANGS

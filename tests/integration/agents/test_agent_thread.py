@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.agents.agent import AgentPorts, AgentThread, Times
-from scrawler.agents.members import MembersFile
-from scrawler.agents.partition import AgentPartition
-from scrawler.agents.standing import Standing
-from scrawler.agents.views import View
 from scrawler.assembly.building import built
-from scrawler.exchange.communicator import Batch, Delivery, Item, Receipt
-from scrawler.exchange.door import Door
-from scrawler.exchange.tcp import TcpCommunicator
-from scrawler.features.cluster.agent_run import AgentRun
+from scrawler.features.cluster.agents.agent import AgentPorts, AgentThread, Times
+from scrawler.features.cluster.agents.members import MembersFile
+from scrawler.features.cluster.agents.partition import AgentPartition
+from scrawler.features.cluster.agents.run import AgentRun
+from scrawler.features.cluster.agents.standing import Standing
+from scrawler.features.cluster.agents.views import View
+from scrawler.features.cluster.exchange.communicator import Batch, Delivery, Item, Receipt
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.store.agents import Mail
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
-from scrawler.store.agents import Mail
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.agents.views import View
 from scrawler.errors import SettingsError
-from scrawler.exchange.communicator import Batch, Item
-from scrawler.exchange.door import Door
-from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.agents.views import View
+from scrawler.features.cluster.exchange.communicator import Batch, Item
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.tcp import TcpCommunicator
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.truth import party, reachable

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import insert
 
+from scrawler.features.cluster.store.outbox import SentExternals
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.truth import party, reachable
 from scrawler.insight.answer import SENT
 from scrawler.insight.why import why
-from scrawler.model.exchange import Exchanged, Mode
+from scrawler.model.exchange import Exchanged
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
@@ -20,7 +21,6 @@ from scrawler.model.terms import url_hash
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.engine import open_database
 from scrawler.store.inboxes import exchanged
-from scrawler.store.outbox import ByMode
 from scrawler.store.tables import outbox
 from tests.integration.crawl.hostile import by_host, page
 
@@ -151,7 +151,7 @@ def test_what_waits_in_inboxes_is_taken_out_with_any_mode(crawl: Crawl) -> None:
         seed, url = crawl.seed(first), server.web.seeds()[1]
         database = open_database(crawl.url)
         boundary = CrawlBoundary(database, Boundary.ANY, Scope.HOST)
-        outbox = ByMode(database, Scope.HOST, boundary, Mode.EXCHANGE, 15)
+        outbox = SentExternals(database, Scope.HOST, boundary, 15)
         with database.begin() as connection:
             outbox.keep(connection, [ExternalRow(seed.id, url_hash(url), url, 0, 1)])
         database.close()

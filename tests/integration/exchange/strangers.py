@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from scrawler.exchange.handshake import GREETING, HELLO, MAGIC
+from scrawler.features.cluster.exchange.handshake import GREETING, HELLO, MAGIC
 from tests.integration.exchange.wire import dial, exactly, hello, reset
 from tests.limits import HANGS
 

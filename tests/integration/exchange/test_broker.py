@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.exchange.communicator import MAX_MESSAGE, Arrival, Batch, Delivery, Item, Note, Receipt
-from scrawler.exchange.door import Door
+from scrawler.features.cluster.exchange.communicator import MAX_MESSAGE, Arrival, Batch, Delivery, Item, Note, Receipt
+from scrawler.features.cluster.exchange.door import Door
 from tests.limits import HANGS
 from tests.torture.broker import BROKERS, Broker
 from tests.torture.crawl import wait_for
@@ -22,7 +22,7 @@ pytest.importorskip("redis")
 
 from kombu import Connection
 
-from scrawler.exchange.broker import BrokerCommunicator
+from scrawler.features.cluster.exchange.broker import BrokerCommunicator
 
 SECRET = b"a secret that is long enough"
 ITEM = Item(7, "http://a.example/x", 3, 1, b"\x01\x02")

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from scrawler.core.machine.receiver import UrlReceiver
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.errors import StoreBusyError
-from scrawler.exchange.communicator import Batch, Delivery, Item, Receipt
-from scrawler.exchange.door import Door
-from scrawler.exchange.sender import UrlSender
-from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.exchange.communicator import Batch, Delivery, Item, Receipt
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.receiver import UrlReceiver
+from scrawler.features.cluster.exchange.sender import UrlSender
+from scrawler.features.cluster.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.store.outboxes import OutgoingUrl
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
-from scrawler.store.outboxes import OutgoingUrl
 
 PATIENCE = 60.0  # seconds
 AGAIN = 30.0  # seconds of the test's clock after which a batch is sent again

@@ -14,12 +14,12 @@ from contextlib import ExitStack, closing
 import pytest
 
 from scrawler.errors import SettingsError
-from scrawler.exchange.communicator import MAX_MESSAGE, Batch, Delivery, Item, Note, Receipt
-from scrawler.exchange.door import Door
-from scrawler.exchange.handshake import GREETING, HELLO, MAGIC
-from scrawler.exchange.inbound import MOST_HELD
-from scrawler.exchange.sockets import split_address
-from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.exchange.communicator import MAX_MESSAGE, Batch, Delivery, Item, Note, Receipt
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.handshake import GREETING, HELLO, MAGIC
+from scrawler.features.cluster.exchange.inbound import MOST_HELD
+from scrawler.features.cluster.exchange.sockets import split_address
+from scrawler.features.cluster.exchange.tcp import TcpCommunicator
 from tests.integration.exchange.wire import SECRET, exactly, is_ended, is_open, proved, reset
 from tests.limits import HANGS
 
@@ -27,9 +27,9 @@ PATIENCE = 60.0  # seconds
 
 OTHER = """
 import sys
-from scrawler.exchange.communicator import Delivery, Note
-from scrawler.exchange.door import Door
-from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.exchange.communicator import Delivery, Note
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.tcp import TcpCommunicator
 door = Door("crawl", "b", b"a secret that is long enough")
 communicator = TcpCommunicator("127.0.0.1:0", {"a": sys.argv[1]}.get, door)
 print(communicator.address, flush=True)
@@ -46,8 +46,8 @@ communicator.close()
 
 HANGING = """
 import socket, threading
-from scrawler.exchange.door import Door
-from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.tcp import TcpCommunicator
 asked = threading.Event()
 look_up = socket.getaddrinfo
 def hang(host, *more, **other):

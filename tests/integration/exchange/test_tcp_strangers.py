@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.exchange.communicator import MAX_MESSAGE, MOST_STRANGERS, Batch, Item, Note, Receipt
-from scrawler.exchange.door import Door
-from scrawler.exchange.handshake import GREETING, HELLO
-from scrawler.exchange.inbound import MOST_HELD
-from scrawler.exchange.sockets import split_address
-from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.exchange.communicator import MAX_MESSAGE, MOST_STRANGERS, Batch, Item, Note, Receipt
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.handshake import GREETING, HELLO
+from scrawler.features.cluster.exchange.inbound import MOST_HELD
+from scrawler.features.cluster.exchange.sockets import split_address
+from scrawler.features.cluster.exchange.tcp import TcpCommunicator
 from tests.integration.exchange.strangers import ATTACKS, crowd
 from tests.integration.exchange.wire import SECRET, dial, exactly, hello, is_ended, is_open, proved, reset
 from tests.limits import HANGS
@@ -30,9 +30,9 @@ FLOOD = 150  # connections
 # Echoes notes, and says what it has dropped; with an argument it may have so many files open, and receives nothing.
 MEMBER = """
 import resource, sys
-from scrawler.exchange.communicator import Delivery, Note
-from scrawler.exchange.door import Door
-from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.exchange.communicator import Delivery, Note
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.tcp import TcpCommunicator
 door = Door("crawl", "b", b"a secret that is long enough")
 communicator = TcpCommunicator("127.0.0.1:0", {"a": sys.argv[1]}.get, door)
 print(communicator.address, flush=True)

@@ -8,8 +8,8 @@ import socket
 import struct
 import time
 
-from scrawler.exchange.handshake import GREETING, HELLO, MAGIC
-from scrawler.exchange.sockets import split_address
+from scrawler.features.cluster.exchange.handshake import GREETING, HELLO, MAGIC
+from scrawler.features.cluster.exchange.sockets import split_address
 from tests.limits import HANGS
 
 SECRET = b"a secret that is long enough"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from scrawler.features.cluster.store.outbox import SentExternals
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import Rehoming
-from scrawler.model.exchange import Exchanged, Guests, Mode
+from scrawler.model.exchange import Exchanged, Guests
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
@@ -17,7 +18,6 @@ from scrawler.store.engine import Database
 from scrawler.store.guests import GuestInboxes, Visits, guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.machines import Machines
-from scrawler.store.outbox import ByMode
 from scrawler.store.seeds import Seeds
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, page, seed_delta, site_delta
 
@@ -34,7 +34,7 @@ class Guest:
         self.site = self.worker.claim_one()
         self.seed_id = self.site.seeds[0].id
         boundary = CrawlBoundary(database, Boundary.ANY, Scope.HOST)
-        out = ByMode(database, Scope.HOST, boundary, Mode.CROSS_OVER, 15)
+        out = SentExternals(database, Scope.HOST, boundary, 15, for_guests=True)
         self.checkpoints = Checkpoints(database, self.worker.id, out)
         self.inboxes = GuestInboxes(database, self.worker.id, Scope.HOST, boundary, 15)
         self.visits = Visits(database, self.worker.id)

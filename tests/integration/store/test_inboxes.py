@@ -9,19 +9,20 @@ from sqlalchemy import create_engine, insert, select
 
 from scrawler.core.machine.listener import Arrivals
 from scrawler.features.choose.picking import Picked, Picking
-from scrawler.model.exchange import Exchanged, Mode
+from scrawler.features.cluster.store.agents import Mail
+from scrawler.features.cluster.store.outbox import SentExternals
+from scrawler.model.exchange import Exchanged
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.agents import Mail
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database, open_database
+from scrawler.store.externals import SENT
 from scrawler.store.inboxes import Inboxes, Lone, exchanged
 from scrawler.store.migrations import migration_texts, statements
 from scrawler.store.openings import Opening, Party, opening
-from scrawler.store.outbox import SENT, ByMode
 from scrawler.store.seeds import Seeds
 from scrawler.store.tables import candidate, inbox, seed, site
 from scrawler.store.upgrade import upgrade_database
@@ -40,7 +41,7 @@ class Sender:
         self.site = self.worker.claim_one()
         self.seed_id = self.site.seeds[0].id
         boundary = CrawlBoundary(database, Boundary.ANY, Scope.HOST)
-        out = ByMode(database, Scope.HOST, boundary, Mode.EXCHANGE, max_depth)
+        out = SentExternals(database, Scope.HOST, boundary, max_depth)
         self.checkpoints = Checkpoints(database, self.worker.id, out)
         self.inboxes = Inboxes(database, self.worker.id, Scope.HOST, boundary, max_depth)
 

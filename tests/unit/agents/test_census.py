@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scrawler.agents.census import Census, Report
-from scrawler.agents.standing import Standing
+from scrawler.features.cluster.agents.census import Census, Report
+from scrawler.features.cluster.agents.standing import Standing
 
 QUIET = Report(run="1", view="v", quiet=True, sent=3, received=2, waiting=0, stirred=1)
 

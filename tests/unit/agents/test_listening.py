@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.features.cluster.agent_run import listening_at
+from scrawler.features.cluster.agents.run import listening_at
 
 
 @pytest.mark.parametrize(

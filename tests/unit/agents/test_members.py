@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.agents.members import Member, MembersFile, read_members
 from scrawler.errors import SettingsError
+from scrawler.features.cluster.agents.members import Member, MembersFile, read_members
 
 BAD = {
     "": "has 0 agents",

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from scrawler.agents.views import Detector, View
+from scrawler.features.cluster.agents.views import Detector, View
 
 SITES = [f"site{number}.example" for number in range(60)]
 NAMES = st.sampled_from([f"agent-{number}" for number in range(8)])

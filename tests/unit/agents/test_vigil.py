@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import inf
 
-from scrawler.agents.standing import Standing
-from scrawler.agents.vigil import Vigil
+from scrawler.features.cluster.agents.standing import Standing
+from scrawler.features.cluster.agents.vigil import Vigil
 
 
 def test_all_that_live_are_heard_first() -> None:

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from scrawler.exchange.communicator import MAX_ITEMS, MAX_MESSAGE, Batch, Delivery, Item, Note, Receipt
-from scrawler.exchange.door import Door
-from scrawler.exchange.envelope import MAGIC, sealed
+from scrawler.features.cluster.exchange.communicator import MAX_ITEMS, MAX_MESSAGE, Batch, Delivery, Item, Note, Receipt
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.envelope import MAGIC, sealed
 from tests.tables import each
 
 SECRET = b"a secret that is long enough"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scrawler.exchange.communicator import MOST_MEMBERS, MOST_STRANGERS
-from scrawler.features.cluster.carrying import files_of_port, most_members
+from scrawler.features.cluster.exchange.carrying import files_of_port, most_members
+from scrawler.features.cluster.exchange.communicator import MOST_MEMBERS, MOST_STRANGERS
 from scrawler.fetch.descriptors import file_limit
 from scrawler.settings import Settings
 

@@ -21,8 +21,8 @@ from kombu.message import Message
 
 from scrawler.backoff import Backoff
 from scrawler.errors import StartError
-from scrawler.exchange.communicator import MAX_MESSAGE, Arrival, Batch, Delivery, NoteBody
-from scrawler.exchange.door import Door
+from scrawler.features.cluster.exchange.communicator import MAX_MESSAGE, Arrival, Batch, Delivery, NoteBody
+from scrawler.features.cluster.exchange.door import Door
 from scrawler.threads import start
 
 _QUEUED = 32  # messages that wait here to be sent, and that wait here to be judged

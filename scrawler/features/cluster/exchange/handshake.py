@@ -15,7 +15,7 @@ import hmac
 import secrets
 import socket
 
-from scrawler.exchange.door import Door
+from scrawler.features.cluster.exchange.door import Door
 
 VERSION = b"1"
 MAGIC = b"SCT" + VERSION

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from scrawler.agents.members import Member
-from scrawler.exchange.communicator import Communicator, Note, NoteBody
+from scrawler.features.cluster.agents.members import Member
+from scrawler.features.cluster.exchange.communicator import Communicator, Note, NoteBody
 
 _ASK_AGAIN = 1.0  # seconds
 

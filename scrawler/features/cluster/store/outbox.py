@@ -16,21 +16,20 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection, select, tuple_
 
-from scrawler.model.exchange import Mode, guest_key
+from scrawler.features.cluster.store.outboxes import owners
+from scrawler.model.exchange import guest_key
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
+from scrawler.settings import Settings
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
-from scrawler.store.externals import AsCandidates, newest_part
-from scrawler.store.outboxes import owners
+from scrawler.store.externals import FOR_GUESTS, KEPT, SENT, newest_part
 from scrawler.store.rows import sliced
 from scrawler.store.tables import candidate, inbox, outbox, seed
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
-
-KEPT, PROMOTED, SENT, FOR_GUESTS = 0, 1, 2, 3  # values of candidate.promoted
 
 _CANDIDATE = ("seed_id", "url_hash", "url", "depth", "count", "promoted", "referrer", "part")
 _SENT = ("key_hash", "url", "depth", "hops", "seed_id", "referrer")
@@ -132,26 +131,16 @@ class Outbox:
         return url_hash(guest_key(key) if self._for_guests else key)
 
 
-class ByMode(AsCandidates):
-    """External URLs are kept as candidates, forgotten, sent or laid by for guests, as the mode says."""
+class SentExternals:
+    """External URLs are sent to the owners of their sites, or laid by for guests there."""
 
     def __init__(
-        self,
-        database: Database,
-        scope: Scope,
-        boundary: CrawlBoundary,
-        mode: Mode,
-        max_depth: int,
-        max_candidates: int = 0,
+        self, database: Database, scope: Scope, boundary: CrawlBoundary, max_depth: int, *, for_guests: bool = False
     ) -> None:
-        """Work on `database`; what may not enter the crawl, or is deeper than `max_depth`, is kept, not sent.
-
-        Where nothing is sent, each seed may have `max_candidates` of them; 0: any number.
-        """
-        super().__init__(database, max_candidates)
-        self._rule = boundary.rule
-        self._mode = mode
-        self._outbox = Outbox(database, scope, for_guests=mode is Mode.CROSS_OVER)
+        """Work on `database`; what may not enter the crawl, or is deeper than `max_depth`, is kept, not sent."""
+        self._boundary = boundary
+        self._for_guests = for_guests
+        self._outbox = Outbox(database, scope, for_guests=for_guests)
         self.max_depth = max_depth  # the machine changes it while it runs, as users do
 
     def carry(self, carried: Carried | None) -> None:
@@ -159,13 +148,19 @@ class ByMode(AsCandidates):
         self._outbox.carried = carried
 
     def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> Mapping[str, int] | None:
-        """Do with what was found as the mode says."""
-        if self._mode is Mode.FIREWALL or not found:
-            return super().keep(connection, found)
-        if self._mode is Mode.DROP:
-            return {"dropped": len(found)}
-        number = self._outbox.send(connection, found, self._rule().refusal, self.max_depth)
-        return None if self._mode is Mode.CROSS_OVER else {"sent": number}
+        """Send what was found."""
+        if not found:
+            return None
+        number = self._outbox.send(connection, found, self._boundary.rule().refusal, self.max_depth)
+        return None if self._for_guests else {"sent": number}
+
+    def become_seeds(self) -> int:
+        """Leave that to the owners of the sites."""
+        return 0
+
+    def follow(self, settings: Settings) -> None:
+        """Follow other settings from now on."""
+        self.max_depth = settings.max_depth
 
 
 def _finders(connection: Connection, ids: Iterable[int]) -> dict[int, _Finder]:

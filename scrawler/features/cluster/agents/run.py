@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 
-from scrawler.agents.members import Member, MembersFile
-from scrawler.agents.partition import AgentPartition
-from scrawler.agents.standing import Standing
-from scrawler.agents.views import View
 from scrawler.assembly.building import Building
 from scrawler.core.distribution.openers import Opener
 from scrawler.core.machine.machine import Machine
 from scrawler.errors import SettingsError
-from scrawler.exchange.communicator import Communicator
-from scrawler.exchange.door import Door
-from scrawler.features.cluster.carrying import most_members
+from scrawler.features.cluster.agents.members import Member, MembersFile
+from scrawler.features.cluster.agents.partition import AgentPartition
+from scrawler.features.cluster.agents.standing import Standing
+from scrawler.features.cluster.agents.views import View
+from scrawler.features.cluster.exchange.carrying import most_members
+from scrawler.features.cluster.exchange.communicator import Communicator
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.store.agents import AgentCheckpoints, AgentClaims, AgentInboxes, Mail
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.regular import open_regular
 from scrawler.settings import Settings
-from scrawler.store.agents import AgentCheckpoints, AgentClaims, AgentInboxes, Mail
 from scrawler.threads import start
 
 SHORTEST_SECRET = 16
@@ -88,7 +88,7 @@ def communicator_of(
     listen: str, name: str, settings: Settings, address_of: Callable[[str], str | None], say: Callable[[str], None]
 ) -> Communicator:
     """Make what carries messages of `name`, which listens at `[HOST:]PORT`. Raises SettingsError."""
-    from scrawler.exchange.tcp import TcpCommunicator  # few machines are agents
+    from scrawler.features.cluster.exchange.tcp import TcpCommunicator  # few machines are agents
 
     door = Door(settings.name, name, read_secret(settings), settings.max_url_length, say)
     return TcpCommunicator(listen, address_of, door, members=most_members())
@@ -99,7 +99,7 @@ def listening_at(address: str) -> str:
 
     The latter where the address is a name, which may be another one's here, or that of a router before this host.
     """
-    from scrawler.exchange.sockets import is_here  # few machines are agents
+    from scrawler.features.cluster.exchange.sockets import is_here  # few machines are agents
 
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     return f"{host if is_here(host) else '*'}:{port}"
@@ -153,7 +153,7 @@ class AgentRun:
 
         Where the file has more agents than before, settings are followed anew.
         """
-        from scrawler.agents.agent import AgentPorts, AgentThread, Times  # few machines are agents
+        from scrawler.features.cluster.agents.agent import AgentPorts, AgentThread, Times  # few machines are agents
 
         guests: OrderedDict[str, str] = OrderedDict()
         address_of = partial(_address_of, self.members, guests)

@@ -8,20 +8,19 @@ durable somewhere at any moment.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import func as sql
 
 from scrawler.store.engine import Database
+from scrawler.store.left_to_send import move_to_inboxes
 from scrawler.store.overview import LIVING
 from scrawler.store.rows import sliced
-from scrawler.store.tables import inbox, machine, outbox, site
+from scrawler.store.tables import machine, outbox, site
 from scrawler.tuples.classes import NamedTuple
 
 _LONGEST_ID = 19  # digits of a machine's number
-_AT_A_TIME = 1_000  # rows that one transaction moves
-_SENT = ("key_hash", "url", "depth", "hops", "seed_id", "referrer")  # columns of inbox and outbox
 
 
 class OutgoingUrl(NamedTuple):
@@ -105,11 +104,11 @@ class MachineOutbox:
     def to_inboxes(self, ids: Collection[int]) -> None:
         """Put what nobody is to be sent into the inboxes of its sites, for whoever has these or will have them."""
         for part in sliced(sorted(ids)):
-            _move(self._database, [self._mine, outbox.c.id.in_(part)])
+            move_to_inboxes(self._database, [self._mine, outbox.c.id.in_(part)])
 
     def all_to_inboxes(self) -> None:
         """Leave nothing behind, at the end of the machine."""
-        while _move(self._database, [self._mine]):
+        while move_to_inboxes(self._database, [self._mine]):
             pass
 
     def listen(self, address: str) -> None:
@@ -129,29 +128,3 @@ def owners(connection: Connection, machine_id: int, scheme: str, key_hashes: Ite
         rows = connection.execute(query).all()
         found.update((bytes(row[0]), Owner(row[1], row[2])) for row in rows if row[2].startswith(scheme))
     return found
-
-
-def take_back(database: Database) -> None:
-    """Put what machines have left in their outboxes that do not live any more into the inboxes of its sites."""
-    gone = select(machine.c.id).where(machine.c.state.not_in(LIVING))
-    if not database.rows(select(outbox.c.machine_id).where(outbox.c.machine_id.in_(gone)).limit(1)):
-        return
-    while _move(database, [outbox.c.machine_id.in_(gone)]):
-        pass
-
-
-def _move(database: Database, which: Sequence[ColumnElement[bool]]) -> int:
-    """Move rows to the inboxes of their sites, as many as one transaction should; return how many."""
-    query = select(outbox).where(*which).order_by(outbox.c.id).limit(_AT_A_TIME).with_for_update()
-
-    def work(connection: Connection) -> int:
-        rows = connection.execute(query).all()
-        if not rows:
-            return 0
-        values: list[Mapping[str, object]] = [{name: getattr(row, name) for name in _SENT} for row in rows]
-        connection.execute(insert(inbox), values)
-        for part in sliced([row.id for row in rows]):
-            connection.execute(delete(outbox).where(outbox.c.id.in_(part)))
-        return len(rows)
-
-    return database.retrying(work)

@@ -17,17 +17,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
 
-from scrawler.agents.census import Census, Report
-from scrawler.agents.members import MembersFile
-from scrawler.agents.partition import AgentPartition
-from scrawler.agents.post import Post
-from scrawler.agents.standing import Standing
-from scrawler.agents.views import Detector, View
-from scrawler.agents.vigil import Vigil
 from scrawler.clocks import boot_clock
 from scrawler.errors import StoreBusyError
-from scrawler.exchange.communicator import Arrival, Communicator, Delivery, Note, NoteBody, Receipt
-from scrawler.store.agents import KnownView, Mail
+from scrawler.features.cluster.agents.census import Census, Report
+from scrawler.features.cluster.agents.members import MembersFile
+from scrawler.features.cluster.agents.partition import AgentPartition
+from scrawler.features.cluster.agents.post import Post
+from scrawler.features.cluster.agents.standing import Standing
+from scrawler.features.cluster.agents.views import Detector, View
+from scrawler.features.cluster.agents.vigil import Vigil
+from scrawler.features.cluster.exchange.communicator import Arrival, Communicator, Delivery, Note, NoteBody, Receipt
+from scrawler.features.cluster.store.agents import KnownView, Mail
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 

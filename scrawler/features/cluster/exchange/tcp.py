@@ -18,12 +18,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any
 
-from scrawler.exchange.communicator import MOST_MEMBERS, Arrival, Batch, Delivery, NoteBody
-from scrawler.exchange.door import Door
-from scrawler.exchange.handshake import NAME_LENGTH, Stranger, introduce
-from scrawler.exchange.inbound import Inbound
-from scrawler.exchange.port import PROVE, Port, framed
-from scrawler.exchange.sockets import Caller, listen_at, split_address
+from scrawler.features.cluster.exchange.communicator import MOST_MEMBERS, Arrival, Batch, Delivery, NoteBody
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.handshake import NAME_LENGTH, Stranger, introduce
+from scrawler.features.cluster.exchange.inbound import Inbound
+from scrawler.features.cluster.exchange.port import PROVE, Port, framed
+from scrawler.features.cluster.exchange.sockets import Caller, listen_at, split_address
 from scrawler.threads import start
 
 _QUEUED = 32  # messages to a member: each may have MAX_MESSAGE bytes

@@ -14,11 +14,11 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from scrawler.exchange.communicator import MAX_MESSAGE, MOST_STRANGERS
-from scrawler.exchange.door import Door
-from scrawler.exchange.handshake import Stranger, exactly, welcome
-from scrawler.exchange.inbound import Inbound
-from scrawler.exchange.sockets import forget_at_close, tune
+from scrawler.features.cluster.exchange.communicator import MAX_MESSAGE, MOST_STRANGERS
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.handshake import Stranger, exactly, welcome
+from scrawler.features.cluster.exchange.inbound import Inbound
+from scrawler.features.cluster.exchange.sockets import forget_at_close, tune
 
 PROVE = 5.0  # seconds in which a stranger has to prove itself
 _WHOLE = 120.0  # seconds in which a message has to come, once it has begun

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Protocol
 
 from scrawler.errors import StoreBusyError
-from scrawler.exchange.communicator import MAX_ITEMS, MAX_MESSAGE, Batch, Communicator, Item, Receipt
+from scrawler.features.cluster.exchange.communicator import MAX_ITEMS, MAX_MESSAGE, Batch, Communicator, Item, Receipt
 from scrawler.tuples.classes import dataclass
 
 LOOK_EVERY = 0.1  # seconds between two looks at the lists

@@ -15,7 +15,15 @@ import hmac
 import json
 from typing import Any
 
-from scrawler.exchange.communicator import MAX_ITEMS, MAX_NAME, MAX_NOTE, MAX_TOPIC, Batch, Item, NoteBody
+from scrawler.features.cluster.exchange.communicator import (
+    MAX_ITEMS,
+    MAX_NAME,
+    MAX_NOTE,
+    MAX_TOPIC,
+    Batch,
+    Item,
+    NoteBody,
+)
 
 VERSION = b"1"
 MAGIC = b"SCX" + VERSION

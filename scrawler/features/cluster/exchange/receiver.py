@@ -15,7 +15,7 @@ from dataclasses import field
 
 from scrawler.core.party.site import SiteContext
 from scrawler.errors import StoreBusyError
-from scrawler.exchange.communicator import Communicator, Delivery, Note, Receipt
+from scrawler.features.cluster.exchange.communicator import Communicator, Delivery, Note, Receipt
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.scope import Scope
 from scrawler.tuples.classes import dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from scrawler.agents.views import View
+from scrawler.features.cluster.agents.views import View
 from scrawler.model.machines import Living
 from scrawler.model.partitions import PartitionKind
 from scrawler.store.engine import Database

@@ -15,8 +15,16 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scrawler.exchange.communicator import MAX_MESSAGE, Arrival, Batch, Delivery, Note, NoteBody, Receipt
-from scrawler.exchange.envelope import (
+from scrawler.features.cluster.exchange.communicator import (
+    MAX_MESSAGE,
+    Arrival,
+    Batch,
+    Delivery,
+    Note,
+    NoteBody,
+    Receipt,
+)
+from scrawler.features.cluster.exchange.envelope import (
     SECRET_LENGTH,
     NotAMessage,
     batch_of,

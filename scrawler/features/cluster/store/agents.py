@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from scrawler.features.cluster.store.outbox import Outbox
 from scrawler.model.claims import ClaimedSite, SiteState
 from scrawler.model.exchange import Exchanged
 from scrawler.model.rows import ExternalRow
@@ -26,11 +27,10 @@ from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database, database_time
-from scrawler.store.externals import Externals
+from scrawler.store.externals import SENT, Externals
 from scrawler.store.faults import read_json
 from scrawler.store.hash_ranges import HashRanges
 from scrawler.store.inboxes import Inboxes, Lone, exchanged
-from scrawler.store.outbox import SENT, Outbox
 from scrawler.store.partitions import Partition
 from scrawler.store.row_writers import take_out
 from scrawler.store.rows import AnyRow, in_order_of_id, inserting_new, sliced

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 
-from scrawler.exchange.communicator import MAX_MESSAGE
+from scrawler.features.cluster.exchange.communicator import MAX_MESSAGE
 
 MOST_HELD = 32 * MAX_MESSAGE  # bytes of all messages, also of those of which a part is here
 _LEAST = MOST_HELD // 1024  # bytes for which a message counts at least: so there are 1,024 at most

@@ -10,8 +10,8 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
 
-from scrawler.exchange.communicator import Batch, Communicator, Item, Receipt
-from scrawler.store.agents import Mail
+from scrawler.features.cluster.exchange.communicator import Batch, Communicator, Item, Receipt
+from scrawler.features.cluster.store.agents import Mail
 from scrawler.tuples.classes import dataclass
 
 _IN_HAND = 20_000  # URLs that are in memory, at most

@@ -11,18 +11,18 @@ from scrawler.assembly.building import Building
 from scrawler.core.machine.crew import Crew, look_again
 from scrawler.core.machine.machine import Machine
 from scrawler.core.machine.permission import Permission
-from scrawler.core.machine.receiver import UrlReceiver
 from scrawler.errors import SettingsError
-from scrawler.exchange.communicator import MOST_MEMBERS, MOST_STRANGERS, Communicator
-from scrawler.exchange.door import Door
-from scrawler.exchange.sender import SEND_AGAIN, UrlSender
+from scrawler.features.cluster.exchange.communicator import MOST_MEMBERS, MOST_STRANGERS, Communicator
+from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.exchange.receiver import UrlReceiver
+from scrawler.features.cluster.exchange.sender import SEND_AGAIN, UrlSender
+from scrawler.features.cluster.store.outbox import Carried, SentExternals
+from scrawler.features.cluster.store.outboxes import MachineOutbox
 from scrawler.fetch.descriptors import file_limit
 from scrawler.model.exchange import Mode
 from scrawler.regular import read_regular
 from scrawler.settings import Settings
 from scrawler.settings.kinds import SHARED_SECRET_LENGTH
-from scrawler.store.outbox import ByMode, Carried
-from scrawler.store.outboxes import MachineOutbox
 from scrawler.threads import no_room
 
 _NEEDED = {"amqp": "kombu", "amqps": "kombu", "redis": "redis", "rediss": "redis"}
@@ -84,14 +84,14 @@ def shared_secret(settings: Settings) -> bytes:
     return secret
 
 
-def carry(building: Building) -> None:
+def carry(building: Building, externals: SentExternals) -> None:
     """Let a communicator carry URLs between this machine and others, where the settings name one."""
     if scheme_of(building.settings):
-        building.beside.append(partial(_carrying, building))
+        building.beside.append(partial(_carrying, building, externals))
 
 
 @contextmanager
-def _carrying(building: Building, machine: Machine) -> Iterator[None]:
+def _carrying(building: Building, externals: SentExternals, machine: Machine) -> Iterator[None]:
     """Carry URLs in the block. Raises SettingsError where the machine cannot listen."""
     settings, scheme = building.settings, scheme_of(building.settings)
     outbox = MachineOutbox(building.database, building.machine_id, scheme)
@@ -119,8 +119,7 @@ def _carrying(building: Building, machine: Machine) -> Iterator[None]:
             settings.scope,
             settings.send_list_max,
         )
-        if isinstance(building.externals, ByMode):
-            building.externals.carry(Carried(building.machine_id, scheme))
+        externals.carry(Carried(building.machine_id, scheme))
         machine.checkpointer.on_durable += [receiver.durable, sender.durable]
         machine.listeners.append(receiver)
         machine.senders.append(sender)
@@ -136,11 +135,11 @@ def _communicator(building: Building, outbox: MachineOutbox) -> Communicator:
     url = settings.communicator.get_secret_value()
     with no_room():
         if scheme_of(settings) == "tcp":
-            from scrawler.exchange.tcp import TcpCommunicator
+            from scrawler.features.cluster.exchange.tcp import TcpCommunicator
 
             listen = url.removeprefix("tcp://")
             return TcpCommunicator(listen, outbox.address_of, door, settings.machines, most_members())
-        from scrawler.exchange.broker import BrokerCommunicator
+        from scrawler.features.cluster.exchange.broker import BrokerCommunicator
 
         return BrokerCommunicator(url, door, building.say)
 
