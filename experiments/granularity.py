@@ -15,14 +15,14 @@ from experiments.lab.command import experiment
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Claim, Plot, Report, Row, number, row_text, write_report
 from scrawler.extract.scanner import fastest_extractor
+from scrawler.features.cluster.partition.maps import owner_map
+from scrawler.features.cluster.partition.slots import LOGICAL_NODES, NOBODY, assigned
 from scrawler.features.synthweb.spec import Hosts, WebSpec
 from scrawler.features.synthweb.web import SyntheticWeb
 from scrawler.model.machines import Living, LivingMachine
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
-from scrawler.partition.maps import owner_map
-from scrawler.partition.slots import LOGICAL_NODES, NOBODY, assigned
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 

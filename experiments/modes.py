@@ -17,6 +17,7 @@ from experiments.lab.crawls import crawled
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, number, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE
+from scrawler.features.cluster.partition.maps import owner_map
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.truth import reachable
@@ -24,7 +25,6 @@ from scrawler.features.synthweb.web import SyntheticWeb
 from scrawler.model.exchange import Mode
 from scrawler.model.machines import Living, LivingMachine
 from scrawler.model.partitions import PartitionKind
-from scrawler.partition.maps import owner_map
 from scrawler.units import counted
 
 _TIMEOUT = 600.0  # seconds of a real crawl

@@ -35,7 +35,7 @@ from scrawler.store.engine import Database
 from scrawler.store.externals import AsCandidates, Externals, Forgotten
 from scrawler.store.guests import GuestInboxes
 from scrawler.store.inboxes import Inboxes
-from scrawler.store.partitions import Partition
+from scrawler.store.partitions import LivePartition, Partition
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.filters import UrlFilters
 
@@ -165,7 +165,7 @@ def built(
         say=say,
         hosts=HostRules(settings, EnvironmentProxies.of(os.environ)),
         boundary=boundary,
-        partition=Partition(database, machine_id, settings.partition),
+        partition=LivePartition(database, machine_id, settings.partition),
         externals=AsCandidates(database, settings.max_candidates),
         inboxes=Inboxes(*place),
         guest_inboxes=GuestInboxes(*place),

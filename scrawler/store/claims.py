@@ -4,7 +4,7 @@ A claim takes two steps, on `site` only: candidates in index order without locks
 primary key, those passed over that another machine has locked; where too few are left over, further on in the index.
 On a server that cannot pass over locked rows the second step is an update with a condition (see locking.py).
 Sites of a machine that stopped or died come first. How many a claim may take while sites are few: see shares.py.
-Where a partition says whose a site is, the candidates are those that narrowing.py has found; all else stays the same.
+Where a partition says whose a site is, the candidates are those that it has found; all else stays the same.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from scrawler.model.machines import LEASE
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.seeds import Seed, SeedState
 from scrawler.model.terms import Millis
-from scrawler.partition.maps import OwnerMap
 from scrawler.store.engine import Database, database_time
 from scrawler.store.locking import skips_locked
-from scrawler.store.narrowing import Narrowed, Narrowing
-from scrawler.store.partitions import Partition
+from scrawler.store.partitions import LivePartition, Narrowed, Partition
 from scrawler.store.rows import SEED_COLUMNS, SLICE, AnyRow, among, seed_of, sliced, window_of
-from scrawler.store.shares import PATIENCE, FairShare
+from scrawler.store.shares import FairShare
 from scrawler.store.sites import (
     Open,
     by_primary_key,
@@ -72,9 +70,7 @@ class Claims:
         """Claim in the name of `machine_id` what `partition` says is its own; None: whatever is open."""
         self._database = database
         self._machine_id = machine_id
-        self._partition = partition
-        self._narrowing = Narrowing(machine_id)
-        self._modest_since: float | None = None  # when a dynamic partition first left the next subset to others
+        self._partition = partition or LivePartition(database, machine_id, PartitionKind.INDEPENDENT)
         self._share = FairShare(machine_id)
         self._owned: Mapping[str, Any] = {
             "owner": machine_id,
@@ -111,24 +107,23 @@ class Claims:
         crawl comes as well: it is given back at once, and rests first, for the dead one may have asked it. No site can
         have to rest longer than `longest_rest`, by what settings say.
         """
-        is_narrow = self._partition is not None and not self._partition.owners.is_open
-        narrowed = self._mine(sites, machines, seats_elsewhere) if is_narrow else []
+        narrowed = self._partition.narrowed(sites, machines, seats_elsewhere)
 
         def work(connection: Connection) -> list[ClaimedSite]:
             if not self._unsure or not self._own(connection, self._unsure):  # an earlier try has claimed nothing
                 self._wake_rested(connection, longest_rest)
-                if is_narrow:
-                    self._unsure = self._take_narrowed(connection, narrowed, sites, seeds_per_site)
-                else:
+                if narrowed is None:
                     self._unsure = self._claim(connection, sites, seeds_per_site, machines, seats_elsewhere, by_urls)
+                else:
+                    self._unsure = self._take_narrowed(connection, narrowed, sites, seeds_per_site)
             return self._unsure
 
-        if is_narrow and not narrowed and not self._unsure and time.monotonic() < self._wake_at:
+        if narrowed == [] and not self._unsure and time.monotonic() < self._wake_at:
             return []  # nothing to write
         claimed = self._database.retrying(work)
         self._unsure = []
-        for one in narrowed:
-            self._narrowing.forget(one.ids)
+        for one in narrowed or ():
+            self._partition.forget(one.ids)
         return claimed
 
     def more(self, site_id: int, token: int, limit: int) -> tuple[Seed, ...]:
@@ -152,7 +147,7 @@ class Claims:
 
         None as well where a partition says whose each site is: what is given back would be this machine's again.
         """
-        if self._partition is not None and not self._partition.owners.is_open:
+        if not self._partition.is_open:
             return None
         return self._database.reading(lambda connection: self._share.held(connection, self._database.clock))
 
@@ -214,38 +209,6 @@ class Claims:
             left_over = self._share.left_over(connection, sources, wanted - len(claimed))
             claimed += self._take_from(connection, left_over, wanted - len(claimed), seeds_per_site)
         return claimed
-
-    def _mine(self, wanted: int, machines: int, seats_elsewhere: int) -> list[Narrowed]:
-        """Return up to `wanted` open sites that are this machine's by the partition: read only, none is locked.
-
-        A machine that finds none in a dynamic partition makes further subsets its own, until one has a site.
-        """
-        assert self._partition is not None
-        while True:
-            owners = self._partition.owners
-
-            def look(connection: Connection, owners: OwnerMap = owners) -> list[Narrowed]:
-                return self._narrowing.look(connection, owners, wanted)
-
-            found = self._database.reading(look)
-            if found or not self._narrowing.is_through or not self._may_take_next(machines, seats_elsewhere):
-                return found
-            if not self._partition.take_next():
-                return []
-
-    def _may_take_next(self, machines: int, seats_elsewhere: int) -> bool:
-        """Whether a dynamic partition's next subset is this machine's, and not left to one with fewer sites."""
-        if self._partition is None or self._partition.kind is not PartitionKind.DYNAMIC:
-            return False
-        allowed = self._database.reading(
-            lambda connection: self._share.allowed(connection, 1, machines, seats_elsewhere)
-        )
-        now = time.monotonic()
-        if allowed:
-            self._modest_since = None
-        elif self._modest_since is None:
-            self._modest_since = now
-        return self._modest_since is None or now - self._modest_since >= PATIENCE
 
     def _take_narrowed(
         self, connection: Connection, narrowed: list[Narrowed], wanted: int, seeds_per_site: int

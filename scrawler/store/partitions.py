@@ -1,148 +1,95 @@
-"""The partition as one machine sees it, and the table of slots that all machines read.
-
-The table changes only by comparing versions: of two machines that see one come or go, the first writes it, and the
-other one reads what the first has written. No lock is held, and nobody decides alone.
-"""
+"""Which sites are this machine's: any that it can have, or those that another way of dividing them says are."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from threading import Lock
+from collections.abc import Iterable
+from typing import Protocol
 
-from sqlalchemy import Connection, select, update
-
+from scrawler.feature import part_of_feature
 from scrawler.model.machines import Living
 from scrawler.model.partitions import PartitionKind
-from scrawler.partition.maps import AnybodysMap, OwnerMap, owner_map, slots_of
-from scrawler.partition.slots import NOBODY, assigned, next_taken, without
 from scrawler.store.engine import Database
-from scrawler.store.faults import read_json
-from scrawler.store.rows import inserting_new
-from scrawler.store.tables import slot_table
+from scrawler.store.sites import Open
 from scrawler.tuples.classes import NamedTuple
 
-_TRIES = 20  # of a change that others come before
+_OPEN = frozenset((PartitionKind.INDEPENDENT, PartitionKind.NONE))  # any site is whoever's that comes first
 
 
-class SlotTable(NamedTuple):
-    """Whose each slot is; version 0: the database has none of this kind yet."""
+class Narrowed(NamedTuple):
+    """Sites that may be claimed, of one source."""
 
-    version: int = 0
-    machines: Mapping[int, int] = {}  # id -> weight of those among whom the slots are divided
-    slots: tuple[int, ...] = ()  # ids of machines, or NOBODY
-
-
-class SlotTables:
-    """The tables of slots in the database, one for each kind of partition that needs one."""
-
-    def __init__(self, database: Database) -> None:
-        """Work on `database`."""
-        self._database = database
-
-    def version(self, kind: PartitionKind) -> int:
-        """Return the version of a table, 0 where there is none."""
-        query = select(slot_table.c.version).where(slot_table.c.kind == kind.value)
-        return self._database.reading(lambda connection: connection.scalar(query) or 0)
-
-    def read(self, kind: PartitionKind) -> SlotTable:
-        """Return the table of a kind."""
-        return self._database.reading(lambda connection: _read(connection, kind))
-
-    def write(self, kind: PartitionKind, seen: int, machines: Mapping[int, int], slots: Sequence[int]) -> bool:
-        """Write a table that was made from version `seen`; False: another one came first."""
-        values = {"machines": json.dumps(machines), "slots": json.dumps(slots, separators=(",", ":"))}
-
-        def work(connection: Connection) -> bool:
-            if not seen:
-                nothing = {"kind": kind.value, "version": 0, "machines": "{}", "slots": "[]"}
-                connection.execute(inserting_new(slot_table, connection.dialect.name), nothing)
-            same = slot_table.c.kind == kind.value, slot_table.c.version == seen
-            changed = update(slot_table).where(*same).values(version=seen + 1, **values)
-            return connection.execute(changed).rowcount > 0
-
-        return self._database.retrying(work)
+    source: Open
+    ids: list[int]
 
 
-def _read(connection: Connection, kind: PartitionKind) -> SlotTable:
-    query = select(slot_table.c.version, slot_table.c.machines, slot_table.c.slots)
-    row = connection.execute(query.where(slot_table.c.kind == kind.value)).first()
-    if row is None:
-        return SlotTable()
-    machines = {int(one): weight for one, weight in read_json(row.machines).items()}
-    return SlotTable(row.version, machines, tuple(read_json(row.slots)))
+class Partition(Protocol):
+    """Whose sites are, as one machine knows it.
 
-
-class Partition:
-    """Who owns which site, as this machine knows it: `owners`, which is replaced whenever that has changed.
-
-    `follow` is called by the thread of the heartbeats, `take_next` by the one that claims; anybody may read `owners`.
+    `follow` is called by the thread of the heartbeats, `narrowed` and `forget` by the one that claims; the rest by any.
     """
 
-    def __init__(self, database: Database, machine_id: int, kind: PartitionKind) -> None:
-        """Speak for `machine_id`. Until it has followed once, any site is anybody's."""
-        self.machine_id = machine_id
-        self.kind = kind  # the machine changes it while it runs, as users do
-        self.owners: OwnerMap = AnybodysMap()
-        self._tables = SlotTables(database)
-        self._changing = Lock()  # held while nothing is waited for
-        self._table = SlotTable()
-        self._living = Living()
-        self._known = PartitionKind.INDEPENDENT, 0, 0  # kind, living and table from which `owners` was made
+    kind: PartitionKind  # the machine changes it while it runs, as users do
 
     @property
-    def version(self) -> tuple[str, int, int]:
-        """What `owners` was made from: the same on each machine that sees the same."""
-        return self._known
+    def is_open(self) -> bool:
+        """Whether any site is anybody's."""
 
     def is_mine(self, site_key: str) -> bool:
         """Tell whether this machine may claim a site, and keep it."""
-        owners = self.owners
-        return owners.is_open or owners.owner(site_key) == self.machine_id
 
     def follow(self, living: Living) -> bool:
-        """Take in which machines live; return whether `owners` is another one than before. Raises StoreBusyError."""
-        kind = self.kind
-        table = self._kept_table(kind, living) if slots_of(kind) else SlotTable()
-        return self._install(kind, living, table)
+        """Take in which machines live; return whether sites may have other owners now. Raises StoreBusyError."""
 
-    def take_next(self) -> bool:
-        """Make the next subset of a dynamic partition this machine's; False: all have been given out."""
-        kind = self.kind
-        if kind is not PartitionKind.DYNAMIC:
-            return False
-        for _ in range(_TRIES):
-            table = self._tables.read(kind)
-            slots = next_taken(table.slots, self.machine_id)
-            if slots is None:
-                return False
-            if self._tables.write(kind, table.version, table.machines, slots):
-                self._install(kind, self._living, table._replace(version=table.version + 1, slots=slots))
-                return True
-        return False
+    def narrowed(self, wanted: int, machines: int, seats_elsewhere: int) -> list[Narrowed] | None:
+        """Return up to `wanted` open sites that are this machine's, none of them locked; None: any site is anybody's.
 
-    def _kept_table(self, kind: PartitionKind, living: Living) -> SlotTable:
-        """Return the table as it is, once it holds for the machines that live now."""
-        weights = living.weights()
-        table = self._table
-        for _ in range(_TRIES):
-            if table.version == 0 or kind is not self._known[0] or self._tables.version(kind) != table.version:
-                table = self._tables.read(kind)
-            if not weights or table.machines == weights:
-                break
-            slots = table.slots or tuple(NOBODY for _ in range(slots_of(kind)))
-            slots = without(slots, weights) if kind is PartitionKind.DYNAMIC else assigned(slots, weights)
-            if self._tables.write(kind, table.version, weights, slots):
-                table = SlotTable(table.version + 1, weights, slots)
-                break
-            table = SlotTable()
-        return table
+        Of `machines` the others can hold `seats_elsewhere` seeds.
+        """
 
-    def _install(self, kind: PartitionKind, living: Living, table: SlotTable) -> bool:
-        known = kind, living.version, table.version
-        with self._changing:
-            if known == self._known or (kind is self._known[0] and table.version < self._known[2]):
-                return False
-            self._known, self._living, self._table = known, living, table
-            self.owners = owner_map(kind, living, table.slots)
-        return True
+    def forget(self, ids: Iterable[int]) -> None:
+        """Take sites off what is remembered: they were claimed, or somebody else has them."""
+
+
+class LivePartition:
+    """The partition of the kind that is set: of any but an open one a feature's, which is loaded when it is set."""
+
+    def __init__(self, database: Database, machine_id: int, kind: PartitionKind) -> None:
+        """Speak for `machine_id`. Until it has followed once, any site is anybody's."""
+        self.kind = kind
+        self._database = database
+        self._machine_id = machine_id
+        self._divided: Partition | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any site is anybody's."""
+        divided = self._divided
+        return divided is None or divided.is_open
+
+    def is_mine(self, site_key: str) -> bool:
+        """Tell whether this machine may claim a site, and keep it."""
+        divided = self._divided
+        return divided is None or divided.is_mine(site_key)
+
+    def follow(self, living: Living) -> bool:
+        """Take in which machines live, and what kind is set. Raises SettingsError where no feature brings it."""
+        kind, divided = self.kind, self._divided
+        if kind in _OPEN:
+            self._divided = None
+            return divided is not None
+        if divided is None:
+            divided = part_of_feature("partition", kind.value)(self._database, self._machine_id, kind)
+        divided.kind = kind
+        has_changed = divided.follow(living)
+        self._divided = divided
+        return has_changed
+
+    def narrowed(self, wanted: int, machines: int, seats_elsewhere: int) -> list[Narrowed] | None:
+        """Return open sites that are this machine's; None: any site is anybody's."""
+        divided = self._divided
+        return None if divided is None else divided.narrowed(wanted, machines, seats_elsewhere)
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """Take sites off what is remembered."""
+        if (divided := self._divided) is not None:
+            divided.forget(ids)

@@ -13,12 +13,13 @@ from scrawler.cli.database import crawl_database, opened
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import format_options, print_pairs, print_rows
 from scrawler.errors import SettingsError
+from scrawler.features.cluster.partition.maps import owner_map, slots_of
 from scrawler.features.cluster.store.overlap import Overlap
+from scrawler.features.cluster.store.partitions import SlotTables
 from scrawler.insight.sections import label
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
-from scrawler.partition.maps import owner_map, slots_of
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
 from scrawler.store.control import Control
@@ -26,7 +27,6 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.guests import guests
 from scrawler.store.machines import Machines
-from scrawler.store.partitions import SlotTables
 from scrawler.urls.normalise import normalise
 
 _COLUMNS = ("machine", "agent", "capacity", "share", "slots", "sites")

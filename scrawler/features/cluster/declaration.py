@@ -2,10 +2,13 @@
 
 from scrawler.feature import Command, Feature
 
+_PARTITION = "scrawler.features.cluster.store.partitions:MappedPartition"
+
 FEATURE = Feature(
     name="cluster",
     about="Divides sites among machines, lets these send each other URLs, and joins agents without a common database.",
     parts={
+        "partition": dict.fromkeys(("dynamic", "modulo", "subsite", "consistent"), _PARTITION),
         "mode": {
             "exchange": "scrawler.features.cluster.modes:exchange",
             "cross-over": "scrawler.features.cluster.modes:cross_over",

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select, update
 
+from scrawler.features.cluster.partition.slots import NOBODY
+from scrawler.features.cluster.store import narrowing
+from scrawler.features.cluster.store.partitions import MappedPartition, SlotTables
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.machines import Living, MachineState
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.partition.slots import NOBODY
-from scrawler.store import narrowing
 from scrawler.store.claims import Claims
 from scrawler.store.control import Control
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
-from scrawler.store.partitions import Partition, SlotTables
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.tables import machine
 from tests.dead import declare_dead
@@ -38,11 +38,11 @@ class Sharer(Worker):
     def agent(cls, database: Database, kind: PartitionKind, name: str, weight: int = 1) -> Sharer:
         made = Machines(database).register("here", os.getpid(), database.now(), name, weight)
         sharer = cls(database, made.id)
-        sharer.partition = Partition(database, made.id, kind)
+        sharer.partition = MappedPartition(database, made.id, kind)
         sharer.claims = Claims(database, made.id, sharer.partition)
         return sharer
 
-    partition: Partition
+    partition: MappedPartition
     claims: Claims
 
     def beat(self, weight: int = 1) -> bool:

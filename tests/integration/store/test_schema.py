@@ -17,11 +17,11 @@ from sqlalchemy import create_engine, inspect, make_url
 
 import scrawler
 from scrawler.errors import StoreError
+from scrawler.features.cluster.store.partitions import MappedPartition
 from scrawler.model.partitions import PartitionKind
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.migrations import migration_texts, schema_text, statements
-from scrawler.store.partitions import Partition
 from scrawler.store.tables import metadata, set_options, statistics_of
 from scrawler.store.upgrade import upgrade_database
 from tests.limits import HANGS
@@ -294,7 +294,7 @@ def test_machines_of_schema_5_get_names_and_weights_and_tables_of_slots(database
     assert upgrade_database(database_url) == newer_than(5, database_url)
     database = open_database(database_url, create=False)
     made = Machines(database).register("a", 1, 0)
-    partition = Partition(database, made.id, PartitionKind.MODULO)
+    partition = MappedPartition(database, made.id, PartitionKind.MODULO)
     partition.follow(Machines(database).beat(made.id).living)
     assert partition.owners.owner("example.org") == made.id
     assert [(one.agent, one.weight) for one in Machines(database).machines()] == [("", 1), ("a-1", 1)]

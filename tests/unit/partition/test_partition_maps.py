@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrawler.features.cluster.partition.maps import OwnerMap, is_mine, owner_map, slots_of
+from scrawler.features.cluster.partition.slots import NOBODY, assigned, first_word
 from scrawler.model.machines import Living, LivingMachine
 from scrawler.model.partitions import PartitionKind
-from scrawler.partition.maps import OwnerMap, is_mine, owner_map, slots_of
-from scrawler.partition.slots import NOBODY, assigned, first_word
 
 HOSTS = [f"www{number}.example{number % 7}.org" for number in range(500)]
 CONSISTENT, MODULO, SUBSITE, DYNAMIC = (

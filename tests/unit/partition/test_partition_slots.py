@@ -9,11 +9,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from scrawler.features.cluster.partition.maps import owner_map
+from scrawler.features.cluster.partition.slots import (
+    LOGICAL_NODES,
+    NOBODY,
+    SUBSETS,
+    assigned,
+    moved,
+    next_taken,
+    slot_of,
+    without,
+)
 from scrawler.model.machines import Living, LivingMachine
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.terms import url_hash
-from scrawler.partition.maps import owner_map
-from scrawler.partition.slots import LOGICAL_NODES, NOBODY, SUBSETS, assigned, moved, next_taken, slot_of, without
 
 EMPTY = (NOBODY,) * LOGICAL_NODES
 HOSTS = [f"www{number}.example.org" for number in range(200)]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from threading import Lock
 
 from scrawler.features.cluster.agents.views import View
+from scrawler.features.cluster.store.partitions import MappedPartition
 from scrawler.model.machines import Living
 from scrawler.model.partitions import PartitionKind
 from scrawler.store.engine import Database
-from scrawler.store.partitions import Partition
 
 _ANOTHERS = 0  # no machine has this id
 
@@ -32,7 +32,7 @@ class AgentMap:
         return {self._machine_id: self.view.shares().get(self._name, 0.0)}
 
 
-class AgentPartition(Partition):
+class AgentPartition(MappedPartition):
     """Who owns which site, as an agent's machine knows it.
 
     Whoever claims holds `claiming` meanwhile, so that with another view no claim by the one before is still being made.

@@ -15,23 +15,16 @@ from itertools import islice
 
 from sqlalchemy import ColumnElement, Connection, select
 
-from scrawler.partition.maps import OwnerMap, SlotMap
-from scrawler.store.sites import Open, open_sites
+from scrawler.features.cluster.partition.maps import OwnerMap, SlotMap
+from scrawler.store.partitions import Narrowed
+from scrawler.store.sites import open_sites
 from scrawler.store.tables import site
-from scrawler.tuples.classes import NamedTuple
 
 _PAGE = 2_000  # sites that one query reads
 _PAGES = 10  # queries of one look at one source
 _MOST_SPARE = 200_000  # sites of slots that are nobody's which are remembered
 _REST = 50  # a lap is followed by a rest so many times as long ...
 _LONGEST_REST = 10.0  # ... but of no more seconds than this
-
-
-class Narrowed(NamedTuple):
-    """Sites that may be claimed, of one source."""
-
-    source: Open
-    ids: list[int]
 
 
 class Narrowing:
