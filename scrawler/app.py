@@ -15,19 +15,16 @@ from itertools import chain
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
 from scrawler.assembly.proxies import check_proxies
 from scrawler.assembly.referred import lost_references
-from scrawler.assembly.visit_shares import check_budget
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError, StoreError
+from scrawler.errors import SettingsError, StoreAwayError, StoreBusyError, StoreError
 from scrawler.feature import features_on, hooked
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
 from scrawler.model.records import LossState
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.seeds.files import open_input, read_as
-from scrawler.seeds.formats import read_entries
 from scrawler.settings import Settings, live_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
@@ -37,7 +34,6 @@ from scrawler.store.features import ready_features
 from scrawler.store.left_out import left_out
 from scrawler.store.losses import Losses
 from scrawler.store.retries import Retries
-from scrawler.store.revisits import order_round
 from scrawler.store.seeds import Seeds
 from scrawler.store.starts import Starts
 from scrawler.store.statistics import tell_statistics_again
@@ -46,9 +42,7 @@ from scrawler.store.url_retries import UrlRetries
 from scrawler.store.vain import let_be
 from scrawler.units import counted, format_seconds
 from scrawler.upkeep import Upkeep, packed
-from scrawler.urls.normalise import seed_url
 from scrawler.urls.scope import is_reachable, site_key
-from scrawler.urls.steps import make_steps
 
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
 _ANSWER = 20.0
@@ -58,10 +52,9 @@ _PROMPT = 10.0  # seconds after which a thread's transaction fails, and the thre
 def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> Launch:
     """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises as that does."""
     check_proxies(settings, os.environ, stop, say)
-    check_budget(settings)
     _validate(settings)
     with patiently_opened(settings, stop, say) as database:
-        crawl, settings = _open_crawl(database, settings)
+        crawl, settings = open_crawl(database, settings)
         _prepare(settings, database)
         with _earlier_opened(settings, database, stop):
             pass  # it can be opened, before anything is begun
@@ -91,7 +84,6 @@ def run_crawl(
             begun), or a part fails; the same.
     """
     check_parts(settings)
-    check_budget(settings)
     settings = with_authorities(settings)
     check_hosts(settings)
     filters = make_filters(settings)
@@ -100,7 +92,7 @@ def run_crawl(
         check_proxies(settings, os.environ, stop, say)
     with ExitStack() as stack:
         database = stack.enter_context(patiently_opened(settings, stop, say))
-        crawl, settings = _open_crawl(database, settings)
+        crawl, settings = open_crawl(database, settings)
         ready_features(database, features_on(settings))
         earlier = stack.enter_context(_earlier_opened(settings, database, stop))
         if own_process:
@@ -146,7 +138,7 @@ def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str]
     Raises StoreError, ArchiveError.
     """
     with patiently_opened(settings, stop, say) as database:
-        lost = Upkeep(settings, database, _open_crawl(database, settings)[0], say).accept()
+        lost = Upkeep(settings, database, open_crawl(database, settings)[0], say).accept()
         vain = let_be(database, _vain(settings, database, say))
     say(f"{LossState.ACCEPTED}: {counted(lost.records, 'record')} of {counted(lost.files, 'WARC file')}")
     if vain:
@@ -159,7 +151,7 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
     Raises StoreError, ArchiveError; done again, it goes on from where it was.
     """
     with patiently_opened(settings, stop, say) as database:
-        upkeep = Upkeep(settings, database, _open_crawl(database, settings)[0], say)
+        upkeep = Upkeep(settings, database, open_crawl(database, settings)[0], say)
         taken = upkeep.list_lost_again(_vain(settings, database, say), stop.is_set)
     say(f"URLs to be fetched again because their records are gone: {taken.rows + taken.in_vain:,}")
     if taken.in_work:
@@ -191,7 +183,7 @@ def retry_seeds(
     Raises StoreError, ArchiveError; done again, it goes on from where it was.
     """
     with patiently_opened(settings, stop, say) as database:
-        _open_crawl(database, settings)
+        open_crawl(database, settings)
         taken = Retries(database, packed, stop.is_set).take_up(reasons)
     more = counted(taken.in_work, "more is", "more are")
     left = f"; {more} of sites that a machine has in work" if taken.in_work else ""
@@ -209,75 +201,13 @@ def retry_urls(
     Raises StoreError, ArchiveError; done again, it goes on from where it was.
     """
     with patiently_opened(settings, stop, say) as database:
-        scope = _open_crawl(database, settings)[0].scope
+        scope = open_crawl(database, settings)[0].scope
         taken = UrlRetries(database, packed, partial(is_reachable, scope=scope), stop.is_set).take_up(results)
     say(f"URLs to be asked for again ({', '.join(sorted(results))}): {taken.urls:,}")
     if taken.in_work:
         say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")
     if taken.unreachable:
         say(f"{taken.unreachable:,} more cannot be: their seeds are at other sites by now")
-
-
-def begin_again(
-    settings: Settings,
-    seeds: Sequence[str],
-    older_than: float,
-    stop: threading.Event,
-    say: Callable[[str], None] = lambda line: None,
-) -> None:
-    """Order that ended seeds, all or those given by URL or file, are visited again; machines begin their rounds.
-
-    Pages that were visited less than `older_than` seconds ago are left out. `say` is told where an earlier order is
-    not carried out yet.
-
-    Raises StoreError; InputError where a seed is none of the crawl.
-    """
-    with patiently_opened(settings, stop, say) as database:
-        _, settings = _open_crawl(database, settings)
-        wanted = _ids_of(database, settings, seeds)
-        if not order_round(database, int(older_than * 1000), wanted):
-            say("a round that was cut short while it was begun goes on; the next --again begins another")
-
-
-def _ids_of(database: Database, settings: Settings, given: Sequence[str]) -> list[int] | None:
-    """Return the ids of the seeds that are given as URLs, or as files of them; None for all. Raises InputError."""
-    if not given:
-        return None
-    seeds, steps = Seeds(database), make_steps(settings.normalise)
-    found = []
-    if "" in given:
-        raise InputError("the URL of a seed, or a file of seeds, is wanted to visit it again, not an empty text")
-    for url in chain.from_iterable(map(partial(_urls_in, settings), given)):
-        plain, problem = seed_url(url)
-        if problem:
-            raise InputError(f"{url!r} cannot be visited again: {problem}")
-        view = seeds.get(plain) or seeds.get(seed_url(url, steps=steps).url)
-        if view is None:
-            raise InputError(f"{plain} is no seed of this crawl; `scrawler seeds` lists them")
-        found.append(view.seed.id)
-    return found
-
-
-def _urls_in(settings: Settings, given: str) -> Iterator[str]:
-    if "://" in given:
-        yield given
-        return
-    with open_input(given, settings.input_dir) as stream:
-        for entry in read_entries(stream, read_as(given), given):
-            yield entry.text
-
-
-def _check_keep(settings: Settings, database: Database) -> None:
-    """Look whether URLs of a crawl that is to be kept can ever be due. Raises SettingsError."""
-    if not settings.keep:
-        return
-    of_sites = (one.get("revisit", "off") for one in settings.sites.values())
-    never = settings.revisit == "off" and all(word == "off" for word in of_sites)
-    if never and not (Seeds(database).any_with_column("revisit") or any(sent(database) for sent in hooked("arrivals"))):
-        raise SettingsError(
-            "keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive, or start"
-            " `scrawler listen` first, for those that servers and owners send"
-        )
 
 
 @contextmanager
@@ -317,7 +247,7 @@ def away_told(settings: Settings, stop: threading.Event) -> Iterator[None]:
         raise StoreAwayError(f"{error}; {waited}: all checkpoints are kept, the next run goes on from there") from error
 
 
-def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings]:
+def open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings]:
     """Open the crawl; return it with the settings, whose name and scope are then the crawl's own.
 
     A name and a scope that the user gives are made the crawl's while nothing of it was begun, and refused after that.
@@ -352,7 +282,6 @@ def _launched(
     tell_statistics_again(database)
     launch = Launch(Starts(database).begin(settings.machines), settings.machines, crawl.files_prefix)
     _tell_orders(Control(database).orders(), say)
-    _check_keep(settings, database)
     Upkeep(settings, database, crawl, say).look(stop.is_set)
     return launch
 

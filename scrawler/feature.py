@@ -170,6 +170,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
 
     The places, and what is offered there:
 
+    * again: a function that orders that what was crawled is visited again (`scrawler.api.running.BeginAgain`)
     * agents: a function that opens the databases of a crawl without a common one (`scrawler.api.seeding.OpenAgents`)
     * arrivals: a function that returns who takes in URLs for the crawl of a database (`Database`); nobody: none come
     * beside: what makes a companion of a run (`scrawler.api.companions.MakeCompanion`)

@@ -17,9 +17,7 @@ from scrawler.assembly.building import built
 from scrawler.assembly.copies import CrawlArchives
 from scrawler.assembly.earlier import Earlier
 from scrawler.assembly.machine import build_machine
-from scrawler.assembly.revisits import Keeper, make_revisits
 from scrawler.assembly.stores import Stores
-from scrawler.assembly.visit_shares import VisitShares, weight_of
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.blame.slots import Slots, reading_file
 from scrawler.core.blame.watchdog import Watchdog
@@ -44,8 +42,6 @@ from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
 from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
-from scrawler.store.pushed import PushedUrls
-from scrawler.store.revisits import Revisits
 from scrawler.store.samples import MachineSample
 from scrawler.threads import no_room, start
 from scrawler.tuples.classes import NamedTuple, dataclass
@@ -181,15 +177,13 @@ class MachineRun:
         self._copies = CrawlArchives((EarlierCrawl(prompt), *earlier), settings, say)
         self._machines = Machines(database)
         self._beats = Machines(prompt)
-        with no_room():  # before there is a machine, which would have to sign off
-            self._shares = VisitShares(settings, prompt, weight_of(settings))
         host = socket.gethostname()
         self._capacity = MachineCapacity(settings.capacity, settings.pages_dir)
         own = settings.agent, self._capacity.now(0)
         self._machine_id = self._machines.register(host, os.getpid(), launch.at, *own).id
         with ExitStack() as failing, no_room():
             failing.callback(self._machines.stop, self._machine_id)
-            self._building = built(settings, crawl, self._machine_id, prompt, say)
+            self._building = built(settings, crawl, self._machine_id, prompt, say, stop)
             failing.pop_all()
         self._settings = settings = self._building.settings
         file = reading_file(settings.pages_dir, launch.prefix, self._machine_id)
@@ -227,7 +221,7 @@ class MachineRun:
             look = partial(self._look, machine, stores, resolver, on_progress)
             with suppress(StoreBusyError):
                 look()  # the supervisor has to know which machine it is before a page is read
-            with self._indexing(archive, machine), self._beside(machine), self._keeping(machine):
+            with self._indexing(archive, machine), self._beside(machine):
                 machine.run(heartbeat, look, _LOOK_EVERY)
             with suppress(StoreBusyError):
                 look()  # what is shown last is how it ended
@@ -276,37 +270,6 @@ class MachineRun:
             machine.ending.stopping.set()
             indexer.join()
 
-    @contextmanager
-    def _keeping(self, machine: Machine) -> Iterator[None]:
-        """Let rounds begin in the block: one that was ordered, and those of URLs that become due in a kept crawl."""
-        stopping = machine.ending.stopping
-        shares = self._shares if self._settings.keep else None
-        with no_room():
-            revisits, pause = self._revisits(stopping.is_set), self._settings.revisit_pause
-            keeper = Keeper(revisits, shares, pause, stopping, machine.ending.failed, self._say)
-        start(keeper)
-        try:
-            yield
-        finally:
-            stopping.set()
-            keeper.join()
-
-    def _revisits(self, stopping: Callable[[], bool]) -> Revisits:
-        written_to = partial(Machines(self._prompt).written_to, self._crawl, socket.gethostname())
-        return make_revisits(
-            self._settings, self._prompt, self._settings.scope, written_to, stopping, self._shares.weight
-        )
-
-    def _take_pushed(self) -> Callable[[int], int] | None:
-        """Return what takes URLs that servers and owners have sent, where the crawl is kept."""
-        if not self._settings.keep:
-            return None
-        pause = int(self._settings.revisit_pause * 1000)
-        revisits = self._revisits(self._stop.is_set)
-        return PushedUrls(
-            self._prompt, self._machine_id, self._settings.scope, revisits, self._building.boundary, pause
-        ).take
-
     def _build(self, run_id: int) -> tuple[Archive, Stores, Machine, Resolver]:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
         building = self._building
@@ -317,15 +280,12 @@ class MachineRun:
                 stores.checkpoints.thin(self._settings.keep_visits)
             archive = make_archive(self._settings, self._crawl.warc_prefix(self._machine_id))
             failing.callback(archive.close)
-            self._shares.look()
             building.machines = self._launch.machines
             building.most_waiting = most_waiting(self._settings)
             building.slots = self._slots
             building.filters = self._filters
             building.copies = self._copies
             building.earlier = self._earlier
-            building.make_learning = self._shares.make_learning
-            building.take_pushed = self._take_pushed()
             building.on_settings = self._follow
             building.look_at_deaths = self._deaths.look
             machine, resolver = build_machine(building, stores, archive, self._stop)

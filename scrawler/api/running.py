@@ -18,12 +18,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from typing import Protocol
 from weakref import WeakSet
 
 from scrawler.api.companions import Companions
-from scrawler.app import accept_losses, begin_again, retry_lost, retry_seeds, retry_urls
+from scrawler.app import accept_losses, retry_lost, retry_seeds, retry_urls
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.feature import hooked
 from scrawler.model.results import WANTED_AGAIN, Result
 from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
@@ -40,6 +42,22 @@ _WORDS = (*RETRYABLE, LOST, URLS)
 _RESULTS = sorted(one.value for one in WANTED_AGAIN)
 
 _at_work: WeakSet[MachinesAtWork] = WeakSet()  # those that must end before the interpreter does
+
+
+class BeginAgain(Protocol):
+    """Orders that ended seeds are visited again: what a feature offers at the place "again"."""
+
+    def __call__(
+        self,
+        settings: Settings,
+        seeds: Sequence[str],
+        older_than: float,
+        stop: threading.Event,
+        say: Callable[[str], None],
+        /,
+    ) -> None:
+        """`seeds` are URLs or files of them, none: all that have ended. Raises StoreError, InputError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +82,15 @@ class Before:
         if self.reasons:
             retry_seeds(settings, self.reasons, stop, say)
         if self.again is not None:
-            begin_again(settings, self.again, self.older_than, stop, say)
+            _begin_again()(settings, self.again, self.older_than, stop, say)
+
+
+def _begin_again() -> BeginAgain:
+    """Return what orders a round. Raises SettingsError where no feature does."""
+    begin: BeginAgain | None = next(hooked("again"), None)
+    if begin is None:
+        raise SettingsError("URLs are visited again by the feature revisit, which is not there")
+    return begin
 
 
 def before(

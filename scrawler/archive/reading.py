@@ -15,6 +15,8 @@ from isal.igzip_lib import IsalError
 from scrawler.archive.gzipping import GZIP
 from scrawler.archive.members import Span, members, next_record, open_file
 from scrawler.archive.proof import Record, record_of
+from scrawler.dates import read_date
+from scrawler.model.terms import Millis
 from scrawler.tuples.classes import NamedTuple
 
 _INFLATE_ERROR = cast("type[Exception]", IsalError)  # its type stubs take the class for an instance
@@ -31,6 +33,7 @@ _HEADS = 1 << 18  # bytes that the heads of a record may take, unpacked
 _BLOCK_LENGTH = re.compile(rb"\r\nContent-Length: (\d{1,18})(?:\r\n|\Z)")
 _PACKING = 1 << 10  # bytes that what cannot be packed takes more, beside a thousandth
 _RECORD_END = 4  # bytes behind the block of a record
+_REFERS_TO_DATE = re.compile(rb"\r\nWARC-Refers-To-Date: ([^\r\n]*)")
 _REFERS_TO = re.compile(rb"\r\nWARC-Refers-To-Target-URI: ([^\r\n]*)")
 
 
@@ -235,3 +238,10 @@ def metadata_records(path: Path) -> Iterator[tuple[str, bytes]]:
                 if record.kind == "metadata":
                     yield record.url, fields
             at = next_record(file, at + 1, size) if at < size else size
+
+
+def original_of(answer: StoredAnswer) -> tuple[str, Millis] | None:
+    """Return URL and time of the record to which a revisit refers for its payload; None where it does not say both."""
+    date = _REFERS_TO_DATE.search(answer.raw)
+    at = read_date(date[1].decode("ascii", "replace")) if date else None
+    return (answer.refers_to, at) if answer.refers_to and at is not None else None

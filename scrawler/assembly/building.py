@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import field
 from functools import partial
-from threading import RLock
+from threading import Event, RLock
 from typing import Any
 
 from scrawler.core.answers.ordering import Order
@@ -24,7 +24,6 @@ from scrawler.fetch.resolver import Resolver
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Boundary
-from scrawler.revisit.learning import SiteLearning
 from scrawler.seeds.promoter import WithinHops
 from scrawler.settings import Settings
 from scrawler.store.boundary import CrawlBoundary
@@ -66,6 +65,7 @@ class Building:
         machine_id: the machine's row.
         database: the crawl's, which soon gives up; for what is read when sites are taken up.
         say: is told what a user should know, in a line.
+        stop: is set when the user wants the end.
         hosts: the rules of sites, and those for all that have none of their own.
         boundary: what may enter the crawl.
         partition: who owns which site; it may be replaced, as what follows.
@@ -80,6 +80,7 @@ class Building:
         views: each makes of settings what this machine does, now and whenever they change.
         followers: are told of settings that have changed.
         may_ask, may_claim: whether hosts may be asked, sites be claimed; called under the turn.
+        openers: what keeps the crawl open, and may bring further seeds.
         last_openers: what keeps the crawl open, asked after the seeds were looked at once more.
         beside: each is entered before the machine runs, with the machine, and left when it has ended.
         machines: how many share the crawl at first.
@@ -88,7 +89,6 @@ class Building:
         filters: which links are not followed.
         copies: reads what visits before have archived.
         earlier: tells what an earlier crawl has archived of a site; None: nobody asks for that.
-        make_learning: makes what learns how often a site's pages change.
         take_pushed: takes what servers and owners of sites have sent; None: nobody asks for it here.
         on_settings: is called when the database has other settings.
         look_at_deaths: is called before sites of dead machines are taken up.
@@ -99,6 +99,7 @@ class Building:
     machine_id: int
     database: Database
     say: Callable[[str], None]
+    stop: Event
     hosts: HostRules
     boundary: CrawlBoundary
     partition: Partition
@@ -115,6 +116,7 @@ class Building:
     followers: list[Callable[[Settings], None]] = field(default_factory=list)
     may_ask: list[Callable[[], bool]] = field(default_factory=list)
     may_claim: list[Callable[[], bool]] = field(default_factory=list)
+    openers: list[Opener] = field(default_factory=list)
     last_openers: list[Opener] = field(default_factory=list)
     beside: list[WorkBeside] = field(default_factory=list)
     machines: int = 1
@@ -123,7 +125,6 @@ class Building:
     filters: UrlFilters | None = None
     copies: Copies | None = None
     earlier: Callable[[str, bool], EarlierSite] | None = None
-    make_learning: Callable[..., SiteLearning] = SiteLearning
     take_pushed: Callable[[int], int] | None = None
     on_settings: OnSettings = field(default=lambda machine, values: None)
     look_at_deaths: Callable[[], None] = field(default=lambda: None)
@@ -152,7 +153,7 @@ Build = Callable[[Building], None]  # what a feature offers as `build`. Raises S
 
 
 def built(
-    settings: Settings, crawl: Crawl, machine_id: int, database: Database, say: Callable[[str], None]
+    settings: Settings, crawl: Crawl, machine_id: int, database: Database, say: Callable[[str], None], stop: Event
 ) -> Building:
     """Return what the crawler, and the features that are on, give a machine. Raises SettingsError."""
     boundary = CrawlBoundary(database, settings.boundary, settings.scope)
@@ -163,13 +164,14 @@ def built(
         machine_id=machine_id,
         database=database,
         say=say,
+        stop=stop,
         hosts=HostRules(settings, EnvironmentProxies.of(os.environ)),
         boundary=boundary,
         partition=LivePartition(database, machine_id, settings.partition),
         externals=AsCandidates(database, settings.max_candidates),
         inboxes=Inboxes(*place),
         guest_inboxes=GuestInboxes(*place),
-        listens=settings.keep,
+        listens=False,
     )
     _make_externals(building)
     for build in hooked("build", settings):

@@ -7,10 +7,9 @@ from contextlib import closing
 from http import HTTPStatus
 from pathlib import Path
 
-from scrawler.archive.reading import RecordReader, UnwholeRecordError
+from scrawler.archive.reading import RecordReader, UnwholeRecordError, original_of
 from scrawler.archive.record import RevisitOf, sent_head
 from scrawler.assembly.copies import CrawlArchives
-from scrawler.assembly.revisits import original_of
 from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
 from scrawler.errors import StoreError
 from scrawler.fetch.wire import parse_headers

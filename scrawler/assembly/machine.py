@@ -102,7 +102,7 @@ def _put_together(
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
-        partial(_waiting, building, stores), building.make_learning, building.earlier, steps.party_states,
+        partial(_waiting, building, stores), building.earlier, steps.party_states,
     )  # fmt: skip
     ports = _selector_ports(building, stores, crew, checkpointer, permission, sharing, distribution, ending, guest)
     selector = UrlSelector(
@@ -192,13 +192,12 @@ def _selector_ports(
             Opener("URLs are on their way between sites", arrivals.on_their_way),
             Opener("guests have URLs to fetch", waits_for_guests),
             Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
-            Opener("a round that was ordered is being begun", stores.seeds.has_round_ordered),
+            *building.openers,
         ),
         last_openers=(
             Opener("URLs were sent meanwhile", arrivals.came_meanwhile),
             Opener("guests have found URLs meanwhile", waits_for_guests),
             *building.last_openers,
-            *([Opener("it is kept: URLs become due", lambda: True)] if settings.keep else ()),
         ),
         expect=sharing.budget.expect,
         queued=distribution.seeds_changed,

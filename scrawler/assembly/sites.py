@@ -16,7 +16,6 @@ from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import MemoryBudget, SeenFilter
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.exchange import WaitingUrl
-from scrawler.revisit.learning import SiteLearning
 from scrawler.settings import Settings
 from scrawler.store.frontier import Frontier
 from scrawler.store.suspects import Suspects
@@ -32,7 +31,6 @@ def make_taker(
     refusal: Callable[[str], str] = lambda url: "",
     hosts: HostRules | None = None,
     waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
-    make_learning: Callable[..., SiteLearning] = SiteLearning,
     earlier: Callable[[str, bool], EarlierSite] | None = None,
     party_states: Sequence[PartyStateMaker] = (),
 ) -> SiteTaker:
@@ -50,7 +48,6 @@ def make_taker(
         refusal,
         hosts,
         waiting,
-        make_learning,
         earlier,
         party_states,
     )

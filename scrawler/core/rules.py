@@ -20,7 +20,7 @@ from scrawler.model.exchange import Mode
 from scrawler.model.proxy import NO_PROXY, Proxy, basic, read_proxy
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
-from scrawler.revisit.due import RevisitPolicy, Wishes
+from scrawler.revisit.due import Wishes
 from scrawler.settings import ANY_WAY, Settings, Way, of_tables, read_header, read_pattern, tables_for, withheld
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.scope import host_port
@@ -93,7 +93,6 @@ class CrawlRules:
     www: bool  # www.example.org and example.org are one site
     patterns: UrlPatterns | None  # which URLs are wanted, if that is said
     revisit_wishes: Wishes
-    revisit_policy: RevisitPolicy
     fetch: FetchLimits  # what the downloader needs of the settings
     logins: Mapping[str, tuple[str, str]] = field(repr=False)  # users and passwords by host
     without_proxy: bool  # whether there is none, whatever the environment says
@@ -116,7 +115,6 @@ class CrawlRules:
             "www": "www" in settings.normalise,
             "patterns": url_patterns(settings.include, settings.exclude),
             "revisit_wishes": revisit_wishes(settings),
-            "revisit_policy": revisit_wishes(settings).policy(),
             "fetch": fetch_limits(settings, files),
             "logins": {} if settings.netrc is None else files.logins(settings.netrc),
             "without_proxy": settings.proxy is not None and settings.proxy.get_secret_value() == NO_PROXY,

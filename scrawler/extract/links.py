@@ -67,7 +67,6 @@ class PageLinks:
     page: bytes = field(compare=False, repr=False)
     is_xml: bool  # whether the page was read as XML
     fingerprint: Fingerprint | None
-    simhash: int  # of its text, where a later visit is to tell by how much that has changed; 0: not computed
     sources: LinkSources | None  # where the links stand, if that is wanted
     marks: Mapping[str, LinkMark] | None  # what is said of links, by their URLs, if that is wanted
     refresh: str  # where its meta refresh leads without a pause, empty if it has none: one of `hrefs`
@@ -85,7 +84,6 @@ class PageLinks:
         page: bytes = b"",
         is_xml: bool = False,
         fingerprint: Fingerprint | None = None,
-        simhash: int = 0,
         sources: LinkSources | None = None,
         marks: Mapping[str, LinkMark] | None = None,
         refresh: str = "",
@@ -101,7 +99,6 @@ class PageLinks:
         self.page = page
         self.is_xml = is_xml
         self.fingerprint = fingerprint
-        self.simhash = simhash
         self.sources = sources
         self.marks = marks
         self.refresh = refresh

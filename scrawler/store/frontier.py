@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
 from operator import itemgetter
-from typing import Any
 
 from sqlalchemy import ColumnElement, Integer, and_, bindparam, exists, literal, or_, select
 from sqlalchemy import func as sql
@@ -14,7 +13,7 @@ from scrawler.model.lanes import CHUNK_ENTRIES, Ahead, ChunkRow, LaneState
 from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow
-from scrawler.model.seeds import SeedCounts, SeedState
+from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.terms import url_hash as hash_of
 from scrawler.model.visits import UrlState
@@ -28,13 +27,10 @@ from scrawler.store.ahead import (
     read_ahead,
     redirected_of,
 )
-from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.store.replacing import earlier_pages, newest_rows, waiting_rows
 from scrawler.store.rows import AnyRow, among, sliced
-from scrawler.store.seeds import columns_of
 from scrawler.store.tables import (
-    SEED_COUNTS,
     chunk,
     jar,
     page,
@@ -42,7 +38,6 @@ from scrawler.store.tables import (
     published_url,
     publisher,
     seed,
-    seed_round,
     site,
     url_state,
 )
@@ -102,7 +97,6 @@ class Frontier:
     def __init__(self, database: Database) -> None:
         """Read from `database`."""
         self._database = database
-        self._demands = Demands(database)
 
     def lanes(self, site_id: int) -> list[LaneState]:
         """Return the lanes held by the site's seeds that are not finished, or whose holder is active.
@@ -217,15 +211,6 @@ class Frontier:
         """Return what a seed has fetched first and last; None if that was no page below its own URL."""
         return earlier_pages(self._database, seed_id)
 
-    def seed_columns(self, seed_id: int) -> Mapping[str, Any]:
-        """Return what else the line of a seed says of it."""
-        rows = self._database.rows(select(seed.c.columns).where(seed.c.id == seed_id))
-        return columns_of(rows[0][0]) if rows else {}
-
-    def learned(self, site_id: int) -> tuple[bytes, dict[int, int]]:
-        """Return what visits have shown of a site's rates, and how many of its pages are in which cell."""
-        return self._demands.learned(site_id)
-
     def published(self, seed_id: int, hashes: Iterable[bytes]) -> dict[bytes, Millis]:
         """Return when those of the URLs last changed that lists of ResourceSync name, by hash."""
         found: dict[bytes, Millis] = {}
@@ -240,13 +225,6 @@ class Frontier:
         columns = [publisher.c[name] for name in PublisherRow._fields]
         rows = self._database.rows(select(*columns).where(publisher.c.seed_id == seed_id))
         return PublisherRow(*rows[0]) if rows else None
-
-    def counts_before(self, seed_id: int, number: int) -> tuple[SeedCounts, int] | None:
-        """Return what a seed had counted when a round ended, and how long it had been in work, in milliseconds."""
-        columns = (seed_round.c.elapsed_ms, *(seed_round.c[column.name] for column in SEED_COUNTS))
-        query = select(*columns).where(seed_round.c.seed_id == seed_id, seed_round.c.round == number)
-        rows = self._database.rows(query)
-        return (SeedCounts(*rows[0][1:]), rows[0][0]) if rows else None
 
     def redirected(self, seed_id: int) -> list[tuple[bytes, int, int, bytes]]:
         """Return what was redirected, and asked for once, among the newest rows: hash, depth, position, referrer."""

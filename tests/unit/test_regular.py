@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from scrawler.assembly.visit_shares import read_rank_file
 from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.features.cluster.agents.members import read_members
 from scrawler.features.cluster.agents.run import read_secret
 from scrawler.features.cluster.exchange.carrying import shared_secret
 from scrawler.features.push.telling.feed_file import check_feed_file
 from scrawler.features.push.telling.telling import webhook_secret
+from scrawler.features.revisit.shares import read_rank_file
 from scrawler.features.serving.signing import read_keys
 from scrawler.features.serving.tables import read_tables
 from scrawler.features.topic.feature import make_focus

@@ -50,7 +50,7 @@ class LanguageStep:
 
     def finish(self, flight, row, response, page):
         if page is not None and page.found and page.found[self.at]:
-            flight.party.states[self.at].rows += ((row.seed_id, row.url_hash, page.found[self.at]),)
+            flight.party.state_of(self.at).rows += ((row.seed_id, row.url_hash, page.found[self.at]),)
         return row
 
 

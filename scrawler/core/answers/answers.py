@@ -6,9 +6,9 @@ from scrawler.core.answers.aliases import is_same, note_sample
 from scrawler.core.answers.listing import UrlLister
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.page_rows import fault_row, page_row
+from scrawler.core.answers.read_lists import note_list, note_list_read
 from scrawler.core.answers.recall import is_to_be_whole
 from scrawler.core.answers.steps import NO_STEPS, Steps
-from scrawler.core.answers.visited import note_list, note_list_read, note_visit
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import (
     MAX_REDIRECTS,
@@ -114,19 +114,15 @@ class AnswerHandler:
         party.finder = row.url_hash
         source, fetched = None, response.result is Result.FETCHED
         shown = fetched or links is not None
-        if flight.known is not None:  # what comes again is no sign of a trap
-            if links is not None and links.fingerprint is not None:
-                row = row._replace(simhash=links.fingerprint.simhash)
-        elif (
+        if (
             party.traps is not None
+            and flight.known is None  # what comes again is no sign of a trap
             and shown
             and flight.entry.role is not EntryRole.ASSET
             and not flight.lane.rereads
             and not (party.states and party.is_of_step(flight.entry.url))
         ):
             row, source = _note(party.traps, row, links, reading.is_copy, flight.entry.referrer)
-        if party.policy is not None and links is not None:
-            row = row._replace(simhash=links.simhash)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight), response)
         else:
@@ -189,8 +185,6 @@ class AnswerHandler:
         if flight.entry.role is EntryRole.SITEMAP:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
             note_list(flight, row)
-        if flight.party.policy is not None:
-            row = note_visit(flight, row, response, flight.party.policy, b"" if page is None else page.text_print)
         for finish in self._steps.finishes:
             try:
                 row = finish(flight, row, response, page)

@@ -150,7 +150,6 @@ class UrlLister:
         assert state is not None
         if site.visited is None:
             site.visit_again()
-        party.policy = party.policy or (site.own_rules or self._rules).revisit_policy
         if site.visited is not None and (state.url not in site.visited or state.url in site.fetching):
             site.visited[state.url] = known
             depth = -state.depth if state.flags & PageFlag.ASSET else state.depth

@@ -31,12 +31,11 @@ class PageRead:
         parts: answers beside the page's own, with their records.
         is_copy: whether the same document was made of another page; None: none was made.
         counted: whether its request and bytes are counted already: `lister` applies it much later.
-        text_print: by which it is compared with other visits, where the payload's digest does not tell.
     """
 
     __slots__ = (
         *("again", "links", "sitemap", "media_type", "flags", "keep", "metadata", "found", "record", "fault"),
-        *("listed", "parts", "is_copy", "counted", "text_print"),
+        *("listed", "parts", "is_copy", "counted"),
     )
 
     def __init__(self, again: LaneKey | None = None) -> None:
@@ -54,7 +53,6 @@ class PageRead:
         self.parts: tuple[tuple[Response, RecordRef], ...] = ()
         self.is_copy: bool | None = None
         self.counted = False
-        self.text_print = b""
 
     def met(self, fault: Fault) -> PageRead:
         """Return what is left where a fault ended the reading: nothing that was read counts."""

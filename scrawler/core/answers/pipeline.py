@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
-from scrawler.core.answers.prints import print_of
 from scrawler.core.party.decisions import header_text
 from scrawler.core.party.earlier import Copies, NoCopies
 from scrawler.core.party.site import SiteContext
@@ -196,13 +195,6 @@ class PagePipeline:
         if document is None or not document.html:
             return self._in_body(response, media_type)
         return self._in_document(response, document, media_type)
-
-    def print_of(self, response: Response, media_type: str, of_text: bool) -> bytes:
-        """Return by what a page is compared with that of other visits; see `prints`."""
-        headers = response.headers
-        if not of_text and "content-encoding" not in headers:
-            return b""
-        return print_of(response.body, headers, media_type, self._max_decoded, self._max_ratio, of_text)
 
     def _in_document(self, response: Response, document: Document, media_type: str) -> PageLinks:
         """Find the links of the document that was made of a page, and where its scripts wanted to lead.

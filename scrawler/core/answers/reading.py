@@ -27,7 +27,6 @@ from scrawler.core.party.publishing import CHANGE_LIST
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import LinkMark, PageLinks
-from scrawler.extract.simhash import fingerprint_of
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
@@ -81,8 +80,6 @@ class AnswerReader:
             return page.met(page.fault or _fault_behind(error))
         if response.document is not None and response.document.html:
             page.is_copy = self._pipeline.is_copy(flight.site, response, response.document)
-        if flight.party.policy is not None:
-            self._print(flight, page, response)
         return page
 
     def _take_steps(self, flight: PageFlight, response: Response, page: PageRead) -> None:
@@ -112,16 +109,6 @@ class AnswerReader:
         page.record = self._pipeline.archive(flight.site, response, page.metadata, flight.known, payload)
         if payload is not None and payload.earlier is not None:
             page.flags |= PageFlag.EARLIER
-
-    def _print(self, flight: PageFlight, page: PageRead, response: Response) -> None:
-        """Add by what a page is compared with that of other visits; a fault that it meets is its page's."""
-        if response.result is not Result.FETCHED or page.fault is not None:
-            return
-        of_text = flight.party.near is not None and page.sitemap is None and response.document is None
-        try:
-            page.text_print = self._pipeline.print_of(response, page.media_type, of_text)
-        except BaseException as error:
-            page.fault = fault_of(error)
 
     def _archive_parts(self, further: tuple[Response, ...]) -> tuple[tuple[Response, RecordRef], ...]:
         """Archive the answers beside that of a page; that of which no record can be made is left out."""
@@ -179,8 +166,6 @@ class AnswerReader:
         party = flight.party
         if party.traps is not None and not cut:  # half a text is like no other
             links.fingerprint = party.traps.read_text(flight.entry.url, links)
-        if party.policy is not None and not cut:
-            _read_words(links)
         if self._reads_marks:
             _read_marks(party.analyzer, links)
 
@@ -242,14 +227,6 @@ def _read_marks(analyzer: UrlAnalyzer, links: PageLinks) -> None:
         if known is None or (mark.anchor and not known.anchor):  # a picture often stands before the words
             marks[url] = mark
     links.marks = marks
-
-
-def _read_words(links: PageLinks) -> None:
-    """Read the words of a page, with which those of the next visit are compared."""
-    found = links.fingerprint
-    links.simhash = found.simhash if found is not None else 0
-    if not links.simhash and links.page:
-        links.simhash = fingerprint_of(links.page, links.is_xml).simhash
 
 
 def _fault_behind(error: UnrecordableError) -> Fault:

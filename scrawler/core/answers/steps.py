@@ -43,7 +43,7 @@ class Step(Protocol):
         """
 
     def party_state(self, site: SiteContext, party: SeedContext) -> PartyState | None:
-        """Return what is known of a party that is taken up, which stands in `party.states[at]` then; None: nothing.
+        """Return what is known of a party that is taken up, which `party.state_of(at)` is then; None: nothing.
 
         No turn is held, and the database may be read. Raises StoreError.
         """

@@ -6,7 +6,7 @@ What the parties of one site share (Bloom filter, politeness clocks, robots rule
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Final
 
@@ -31,7 +31,6 @@ from scrawler.model.rows import PageRow, PublishedRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit, UrlChange, UrlState
-from scrawler.revisit.due import RevisitPolicy
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
 from scrawler.urls.verdict import Verdict
@@ -85,10 +84,8 @@ class SeedContext:
         "led_from",
         "lengthless",
         "marked",
-        "near",
         "ordered",
         "pages",
-        "policy",
         "put_off",
         "redirected",
         "redirects",
@@ -147,10 +144,8 @@ class SeedContext:
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.redirected = Redirected()
         self.lengthless = _NO_URLS  # URLs with an invalid Content-Length, until they are asked again
-        self.states: tuple[PartyState | None, ...] = ()  # of steps that have some, each at its number
+        self.states: tuple[PartyState | None, ...] = ()  # of steps, each at its number; none where no step has one
         self.pages = WaitingRows()
-        self.policy: RevisitPolicy | None = None  # where the states of its URLs are kept
-        self.near: int | None = None  # bits in which texts may differ that are the same; None: bytes are compared
         self.visited: dict[str, KnownVisit] | None = None  # its site's, in a round after the first
         # Its site's: rows of URLs that a retry has listed. What has come of these, since the last checkpoint: rows that
         # went, those that stay, those that are listed now, and records that have no row.
@@ -559,6 +554,21 @@ class SeedContext:
         if self.told is not None:
             self.told.dirty = False
         return delta
+
+    def state_of(self, at: int) -> PartyState | None:
+        """Return what the step with a number knows of it."""
+        return self.states[at] if at < len(self.states) else None
+
+    def keep_states(self, states: Iterable[PartyState | None]) -> None:
+        """Take what all steps know of it, in their order."""
+        made = tuple(states)
+        self.states = made if any(one is not None for one in made) else ()
+
+    def keep_state(self, at: int, state: PartyState) -> None:
+        """Take what the step with a number knows of it from now on."""
+        others = [self.state_of(number) for number in range(max(at + 1, len(self.states)))]
+        others[at] = state
+        self.states = tuple(others)
 
     def is_of_step(self, url: str) -> bool:
         """Tell whether a step has made a URL, and bounds how many there are: no trap holds it."""

@@ -6,7 +6,7 @@ import time
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.after_death import rest_after_death
@@ -34,13 +34,9 @@ from scrawler.model.lanes import NORMAL, PUSHED, SITEMAP, ChunkRow, LaneKind, La
 from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow
-from scrawler.model.seeds import EndReason, Seed, SeedCounts
+from scrawler.model.seeds import EndReason, Seed
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, UrlState, known_visit
-from scrawler.revisit.demand import demand_of
-from scrawler.revisit.due import Wishes
-from scrawler.revisit.learning import SiteLearning, unpack_rates
-from scrawler.revisit.policy import Bounds
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port, joined_at, moved_with, scope_of, site_key
 from scrawler.urls.steps import spellings
@@ -74,20 +70,11 @@ class Frontier(Kept, Protocol):
     def earlier_pages(self, seed_id: int) -> EarlierPages | None:
         """What a seed has fetched first and last; None if that was no page below its own URL."""
 
-    def seed_columns(self, seed_id: int) -> Mapping[str, Any]:
-        """What else the line of a seed says of it."""
-
-    def learned(self, site_id: int) -> tuple[bytes, Mapping[int, int]]:
-        """What visits have shown of a site's rates, and how many of its pages are in which cell."""
-
     def published(self, seed_id: int, hashes: Iterable[bytes]) -> dict[bytes, Millis]:
         """When those of the URLs last changed that lists of ResourceSync name, by hash."""
 
     def publisher(self, seed_id: int) -> PublisherRow | None:
         """What the change lists of a seed's site are worth, if it has any."""
-
-    def counts_before(self, seed_id: int, number: int) -> tuple[SeedCounts, int] | None:
-        """What a seed had counted when a round ended, and how long it had been in work, in milliseconds."""
 
 
 def _is_revisited(state: LaneState) -> bool:
@@ -118,9 +105,8 @@ class SiteTaker:
     robots.txt, `condemned(claimed)` the URLs of the site that have killed a process, with the reasons. `refusal(url)`
     says why a URL to which a seed was redirected may not enter the crawl, an empty text if it may. `waiting(claimed)`
     returns what is in the inbox of a site that was begun: a party that goes on for that must have it before its end.
-    `make_learning(rates, own=demand)` makes what learns how often a site's pages change. `earlier(key, pages)`
-    returns what an earlier crawl has archived of a site, with what it knows of its pages if these are wanted; None:
-    nobody asks for that.
+    `earlier(key, pages)` returns what an earlier crawl has archived of a site, with what it knows of its pages if these
+    are wanted; None: nobody asks for that.
     """
 
     def __init__(
@@ -135,7 +121,6 @@ class SiteTaker:
         refusal: Callable[[str], str] = lambda url: "",
         hosts: HostRules | None = None,
         waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
-        make_learning: Callable[..., SiteLearning] = SiteLearning,
         earlier: Callable[[str, bool], EarlierSite] | None = None,
         party_states: Sequence[PartyStateMaker] = (),
     ) -> None:
@@ -145,7 +130,6 @@ class SiteTaker:
         self._own = OwnLists(self._ahead)
         self._earlier = earlier
         self._waiting = waiting
-        self._make_learning = make_learning
         self._rules = rules
         self._clock = clock
         self._recall_robots = recall_robots
@@ -262,10 +246,9 @@ class SiteTaker:
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._ahead.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
+        party.visited = site.visited
         if self._party_states:
-            party.states = tuple([make(site, party) for make in self._party_states])
-        if site.visited is not None or rules.revisit != "off" or rules.keep:
-            self._keep_states(site, party, rules)
+            party.keep_states(make(site, party) for make in self._party_states)
         if rules.resourcesync != "off":
             known = self._frontier.publisher(seed.id) if seed.counts.requests else None
             fresh = not seed.round and not seed.counts.requests
@@ -328,27 +311,6 @@ class SiteTaker:
         """Return the sites from which a seed has come that may belong to it."""
         self._own.begin(seed.id)
         return [site_key(url, self._rules.scope) for url in self._led_from(seed)]
-
-    def _keep_states(self, site: SiteContext, party: SeedContext, rules: CrawlRules) -> None:
-        """Let a party note what it learns of URLs; in a round after the first, limits begin anew."""
-        wishes = rules.revisit_wishes.of_seed(self._frontier.seed_columns(party.seed.id))
-        if site.visited is None and wishes.word == "off":
-            return
-        party.policy = rules.revisit_policy if wishes == rules.revisit_wishes else wishes.policy()
-        party.near = rules.revisit_near if rules.revisit_change == "text" else None
-        if site.learning is None:
-            site.learning = self._learning(site, wishes)
-        party.visited = site.visited
-        before = self._frontier.counts_before(party.seed.id, party.seed.round - 1) if party.seed.round else None
-        if before is not None:
-            party.base, party.base_ms = before
-
-    def _learning(self, site: SiteContext, wishes: Wishes) -> SiteLearning:
-        packed, cells = self._frontier.learned(site.id)
-        if wishes.per_day is None:
-            return self._make_learning(unpack_rates(packed))
-        bounds = Bounds(wishes.least_ms / 1000, max(wishes.least_ms, wishes.most_ms) / 1000)
-        return self._make_learning(unpack_rates(packed), own=demand_of(cells, wishes.per_day, bounds))
 
     def _ask_boundary(self, party: SeedContext) -> None:
         """Let a party end that has come to a site which may not enter the crawl: nothing of it was asked for."""

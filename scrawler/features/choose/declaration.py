@@ -13,5 +13,6 @@ FEATURE = Feature(
         f"seeds {name}": Command(f"scrawler.features.choose.cli:{name}_command", lists=True)
         for name in ("choose", "skip", "unskip", "remove", "promote")
     },
+    needs=("revisit",),
     library={name: f"scrawler.features.choose.library:{name}" for name in _METHODS},
 )

@@ -16,6 +16,7 @@ from scrawler.errors import InputError, SettingsError, StoreError
 from scrawler.features.choose.choosing import Chosen, Scored, best, lower_bound
 from scrawler.features.choose.picking import Picked, Picking, Promotion
 from scrawler.features.choose.scores import Scores
+from scrawler.features.revisit.store.rounds import order_round
 from scrawler.model.scope import Boundary
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
@@ -23,7 +24,6 @@ from scrawler.seeds.promoter import ANY_HOPS, Promoted
 from scrawler.seeds.promoter import promote as promote_candidates
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.candidates import Candidates
-from scrawler.store.revisits import order_round
 from scrawler.store.rows import sliced
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.normalise import HTTP_SCHEMES, seed_url
@@ -70,7 +70,7 @@ def _scored(crawl: BareCrawl, by: str, rank: str | os.PathLike[str] | None) -> I
         for one in found:
             yield Scored(one.id, one.url, lower_bound(one.part, one.whole), one.part, one.whole)
     elif rank is not None:
-        from scrawler.assembly.visit_shares import read_rank_file  # it is much to load
+        from scrawler.features.revisit.shares import read_rank_file  # it is much to load
 
         ranks = read_rank_file(Path(rank), crawl.settings)
         for one in scores.urls():

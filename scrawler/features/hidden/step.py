@@ -58,7 +58,7 @@ class HiddenStep:
         return Searches(seed.id, queries) if kept is None else Searches(seed.id, queries, *kept)
 
     def _searches(self, party: SeedContext) -> Searches | None:
-        return cast("Searches | None", party.states[self.at])
+        return cast("Searches | None", party.state_of(self.at))
 
     def read(self, flight: PageFlight, response: Response, page: PageRead) -> None:
         """Read the search forms of a page, and its words."""

@@ -14,6 +14,10 @@ FEATURE = Feature(
         for name in ("changes", "feed", "rounds", "diff", "diff_bytes")
     },
     hooks={
+        "again": "scrawler.features.revisit.orders:begin_again",
+        "build": "scrawler.features.revisit.building:build",
+        "prepare": "scrawler.features.revisit.orders:check_keep",
+        "validate": "scrawler.features.revisit.orders:check_budget",
         "report": "scrawler.features.revisit.telling:sections",
         "why": "scrawler.features.revisit.telling:facts",
     },

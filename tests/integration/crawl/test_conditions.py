@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.app import begin_again
+from scrawler.features.revisit.orders import begin_again
 from scrawler.model.results import PageFlag, Result
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page

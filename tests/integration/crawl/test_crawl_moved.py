@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from scrawler.app import begin_again, retry_urls
+from scrawler.app import retry_urls
 from scrawler.core.progress import Progress
+from scrawler.features.revisit.orders import begin_again
 from scrawler.insight.why import why
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope

@@ -10,8 +10,9 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 from sqlalchemy import update
 
-from scrawler.app import begin_again, retry_lost
+from scrawler.app import retry_lost
 from scrawler.errors import SettingsError, StoreError
+from scrawler.features.revisit.orders import begin_again
 from scrawler.features.synthweb.process import LoggedRequest, SynthServer
 from scrawler.model.records import Loss, LossKind
 from scrawler.model.results import Result

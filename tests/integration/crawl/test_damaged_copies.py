@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from scrawler.app import accept_losses, begin_again, retry_lost
+from scrawler.app import accept_losses, retry_lost
 from scrawler.cli.verify import verify
 from scrawler.errors import RecordsLostError
+from scrawler.features.revisit.orders import begin_again
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.store.engine import Waiting, connect

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from scrawler.app import begin_again
 from scrawler.features.hidden.rows import SearchQueryRow
+from scrawler.features.revisit.orders import begin_again
 from scrawler.features.synthweb.shop import Shop
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.app import begin_again
+from scrawler.features.revisit.orders import begin_again
 from scrawler.store.engine import open_database
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND

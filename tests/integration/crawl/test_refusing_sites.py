@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.app import begin_again, retry_seeds
+from scrawler.app import retry_seeds
+from scrawler.features.revisit.orders import begin_again
 from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, asked, end_details, page, run_whole

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import Engine, event
 
-from scrawler.app import begin_again
-from scrawler.assembly.revisits import make_revisits
 from scrawler.core.party.entries import decode
 from scrawler.features.broken.links import broken_links
 from scrawler.features.broken.section import broken_section
+from scrawler.features.revisit.keeping import make_revisits
+from scrawler.features.revisit.orders import begin_again
+from scrawler.features.revisit.store import rounds as revisits
+from scrawler.features.revisit.store.rounds import due_seeds, due_urls, next_due, old_urls
 from scrawler.features.texts.corpus import CorpusCounts, corpus
 from scrawler.insight.contents import PageReader
 from scrawler.model.lanes import REVISIT
@@ -25,11 +27,9 @@ from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store import revisits
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.page_sums import page_sums
-from scrawler.store.revisits import due_seeds, due_urls, next_due, old_urls
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page, redirect
 from tests.integration.crawl.places import lost_places

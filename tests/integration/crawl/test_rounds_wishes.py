@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 
-from scrawler.app import begin_again
 from scrawler.errors import SettingsError
 from scrawler.features.report.cli import report
 from scrawler.features.report.html import html_page
+from scrawler.features.revisit.orders import begin_again
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.revisit.demand import is_shared

@@ -8,11 +8,11 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from scrawler.assembly.revisits import make_revisits
 from scrawler.features.report.report import make_report
+from scrawler.features.revisit.keeping import make_revisits
+from scrawler.features.revisit.store.rounds import Begun
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
-from scrawler.store.revisits import Begun
 from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.crawl.test_rounds import again
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from scrawler.core.party.entries import encode, stored_entry
+from scrawler.features.revisit.store.rounds import Revisits
 from scrawler.features.synthweb.changes import PageChanges
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import REVISIT
@@ -22,7 +23,6 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.store.frontier import state_of
-from scrawler.store.revisits import Revisits
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.tables import url_state
 from tests.unit.revisit.rows import row_at

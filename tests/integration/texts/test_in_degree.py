@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from scrawler.app import begin_again
-from scrawler.assembly.visit_shares import weight_of
 from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError
+from scrawler.features.revisit.orders import begin_again
+from scrawler.features.revisit.shares import weight_of
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.web import Kind, SyntheticWeb

@@ -18,7 +18,6 @@ IN_OTHER_WORDS = {
     "settings",
     "change_list_ms",
     "retry_pause_ms",
-    "revisit_policy",
     "revisit_wishes",
     "without_proxy",
     "www",

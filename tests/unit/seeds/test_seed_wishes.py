@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.assembly.visit_shares import check_budget, weight_of
 from scrawler.errors import SettingsError
+from scrawler.features.revisit.orders import check_budget
+from scrawler.features.revisit.shares import weight_of
 from scrawler.revisit.due import Wishes
 from scrawler.seeds.files import Format
 from scrawler.seeds.formats import Entry, read_entries

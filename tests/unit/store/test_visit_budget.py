@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.store.visit_budget import allowance, spent
+from scrawler.features.revisit.store.budget import allowance, spent
 
 DAY, HOUR = 86_400_000, 3_600_000
 NOW = 10**12

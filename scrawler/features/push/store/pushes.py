@@ -1,6 +1,7 @@
 """What servers and owners send, as `scrawler listen` keeps it: URLs, keys, and that it is alive.
 
-What is acknowledged was committed. All of it goes to the lists of parties by `scrawler.store.pushed`, on any machine.
+What is acknowledged was committed. `scrawler.features.revisit.store.pushed` brings all of it to the lists of parties,
+on any machine.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy import func as sql
 
 from scrawler.errors import StoreError
+from scrawler.features.revisit.store.pushed import DAY
 from scrawler.model.scope import Scope
 from scrawler.model.servers import Reserved
 from scrawler.model.terms import Millis, url_hash
@@ -23,7 +25,6 @@ from scrawler.model.windows import Window, until_open
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time
 from scrawler.store.processes import identify, runs
-from scrawler.store.pushed import DAY
 from scrawler.store.rows import HOME_URL, AnyRow, sliced, window_of
 from scrawler.store.tables import listener, push_key, push_tally, pushed, seed, site
 from scrawler.tuples.classes import NamedTuple, dataclass

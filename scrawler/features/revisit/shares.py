@@ -71,18 +71,6 @@ def shares_budget(settings: Settings) -> bool:
     return settings.revisit in WITH_BUDGET or any(one.get("revisit") in WITH_BUDGET for one in settings.sites.values())
 
 
-def check_budget(settings: Settings) -> None:
-    """Check that there is a budget where one is to be divided. Raises SettingsError."""
-    given = settings.revisit_budget is not None or settings.revisit_site_budget is not None
-    if settings.revisit in WITH_BUDGET and not given:
-        raise SettingsError(
-            f"revisit = {settings.revisit} divides a budget: --revisit-budget says how many URLs a day are visited"
-        )
-    for host, one in settings.sites.items():
-        if one.get("revisit") in WITH_BUDGET and not (given or one.get("revisit_site_budget")):
-            raise SettingsError(f'[sites."{host}"] revisit = {one["revisit"]} divides a budget: revisit_site_budget')
-
-
 class VisitShares:
     """Adds up now and then how many pages share the budget of all sites."""
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from scrawler.core.party.flights import PageFlight
-from scrawler.core.party.publishing import CHANGE_LIST
 from scrawler.core.party.site import SiteContext
-from scrawler.core.party.told import Told, spared_state
-from scrawler.extract.sitemaps import Sitemap
+from scrawler.core.party.told import spared_state
+from scrawler.features.revisit.states import PartyVisits
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.visits import UrlState, known_visit
-from scrawler.revisit.due import RevisitPolicy
 from scrawler.revisit.visit import after_visit
 
 
 def note_visit(
-    flight: PageFlight, row: PageRow, response: Response | None, policy: RevisitPolicy, text_print: bytes = b""
+    flight: PageFlight, row: PageRow, response: Response | None, visits: PartyVisits, text_print: bytes = b""
 ) -> PageRow:
     """Note the state of the URL that an entry names, and what has changed; return its row with flags of that.
 
@@ -38,12 +36,12 @@ def note_visit(
         row,
         etag,
         last_modified,
-        policy,
+        visits.policy,
         in_round=party.seed.round > 0,
         original=None if original is None else (original.url, original.date_ms),
         learning=site.learning,
         text_print=text_print,
-        near=party.near or 0,
+        near=visits.near or 0,
     )
     state = visited.state
     if party.told is not None and state.flags & PageFlag.CHANGE_LIST and state.due_at > 0:
@@ -62,29 +60,6 @@ def _forget(site: SiteContext, state: UrlState) -> None:
         site.visited.pop(state.url, None)
     if site.latest and state.url in site.latest:
         site.latest[state.url] = known_visit(state)
-
-
-def note_list(flight: PageFlight, row: PageRow) -> None:
-    """Note whether a list, or a sitemap, could be read: what a change list would have told is not known otherwise."""
-    told, known = flight.party.told, flight.known
-    if told is None or row.result in (Result.FETCHED.value, Result.REDIRECT.value):
-        return
-    was_list = known is not None and known.state is not None and bool(known.state.flags & PageFlag.CHANGE_LIST)
-    if row.result == Result.NOT_MODIFIED.value:
-        if was_list:
-            told.note_unchanged(row.fetched_at)
-    elif was_list or known is None:
-        told.note_failure()
-
-
-def note_list_read(told: Told, sitemap: Sitemap, row: PageRow) -> None:
-    """Note that a list of changes was read; one of which not all was read tells of none."""
-    if sitemap.capability != CHANGE_LIST:
-        return
-    if sitemap.note or row.flags & PageFlag.TRUNCATED:
-        told.note_failure()
-    else:
-        told.note_list(sitemap.since, row.fetched_at)
 
 
 def _try_lists(flight: PageFlight, row: PageRow) -> None:

@@ -1,9 +1,8 @@
-"""What begins rounds: the store's part, with the rules of hosts and the archive on this host."""
+"""What begins rounds on a machine: the store's part, with the rules of hosts and the archive on this host."""
 
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,34 +10,31 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
-from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
-from scrawler.assembly.visit_shares import VisitShares, Weight, all_alike
-from scrawler.core.answers.prints import print_of
-from scrawler.core.party.entries import encode, stored_entry
+from scrawler.archive.reading import RecordReader, UnwholeRecordError, original_of
 from scrawler.core.records.records import place_of
 from scrawler.core.rules import HostRules
-from scrawler.dates import read_date
 from scrawler.errors import StoreBusyError
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.decode import decode_body
 from scrawler.extract.simhash import fingerprint_of
 from scrawler.extract.sniff import HTML_TYPES
+from scrawler.features.revisit.prints import print_of
+from scrawler.features.revisit.shares import VisitShares, Weight, all_alike
+from scrawler.features.revisit.store.first_states import Archived
+from scrawler.features.revisit.store.rounds import Begun, Order, Revisits
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.fetch.wire import parse_headers
 from scrawler.model.lanes import REVISIT
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
-from scrawler.model.terms import Millis
 from scrawler.revisit.due import Wishes
 from scrawler.settings import Settings, largest_record
 from scrawler.store.engine import Database
-from scrawler.store.first_states import Archived
-from scrawler.store.revisits import Begun, Order, Revisits
 from scrawler.units import counted
+from scrawler.upkeep import packed
 from scrawler.urls.scope import is_reachable, site_key
 
-_REFERS_TO_DATE = re.compile(rb"\r\nWARC-Refers-To-Date: ([^\r\n]*)")
 _LOOK_EVERY = 2.0  # seconds between looks for URLs that are due ...
 _OF_A_LOOK = 20  # ... or so many times as long as a look takes, if that is longer
 _NOTHING = Begun()
@@ -64,13 +60,9 @@ def make_revisits(
 
     archive = ArchivedHeaders(settings, written_to, compares_text)
     return Revisits(
-        database, _packed, REVISIT.number, partial(is_reachable, scope=scope), wishes, archive.of_pages, stopping,
+        database, packed, REVISIT.number, partial(is_reachable, scope=scope), wishes, archive.of_pages, stopping,
         settings.revisit_budget, weight,
     )  # fmt: skip
-
-
-def _packed(entries: Sequence[tuple[str, int, int, bytes]]) -> bytes:
-    return encode([stored_entry(url, depth, position, 0, referrer) for url, depth, position, referrer in entries])
 
 
 class ArchivedHeaders:
@@ -146,13 +138,6 @@ class ArchivedHeaders:
         if self._folders is None:
             self._folders = self._written_to()
         return place_of(warc_file, self._settings.pages_dir, self._folders)
-
-
-def original_of(answer: StoredAnswer) -> tuple[str, Millis] | None:
-    """Return URL and time of the record to which a revisit refers for its payload; None where it does not say both."""
-    date = _REFERS_TO_DATE.search(answer.raw)
-    at = read_date(date[1].decode("ascii", "replace")) if date else None
-    return (answer.refers_to, at) if answer.refers_to and at is not None else None
 
 
 class Keeper(threading.Thread):

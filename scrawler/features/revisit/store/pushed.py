@@ -14,6 +14,7 @@ from functools import partial
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from scrawler.features.revisit.store.rounds import Revisits, begin_round
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
@@ -24,7 +25,6 @@ from scrawler.store.engine import Database, database_time
 from scrawler.store.inboxes import PUSHED, reopen
 from scrawler.store.openings import GO_ON
 from scrawler.store.relisting import sites_in_work
-from scrawler.store.revisits import Revisits, begin_round
 from scrawler.store.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.tables import inbox, machine, page, push_tally, pushed, seed, site, url_state
 from scrawler.tuples.classes import NamedTuple

@@ -1,0 +1,137 @@
+"""Visits to URLs again within a crawl: what a visit finds, by what its page is compared, and when it is due next."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import cast
+
+from scrawler.core.answers.page_read import PageRead
+from scrawler.core.answers.steps import Want
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.decisions import is_cut_page
+from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.site import SiteContext
+from scrawler.core.rules import CrawlRules
+from scrawler.extract.links import PageLinks
+from scrawler.extract.simhash import fingerprint_of
+from scrawler.features.revisit.prints import print_of
+from scrawler.features.revisit.shares import VisitShares
+from scrawler.features.revisit.states import PartyVisits
+from scrawler.features.revisit.store.known import KnownVisits
+from scrawler.features.revisit.visited import note_visit
+from scrawler.fetch.downloader import Response
+from scrawler.model.results import Result
+from scrawler.model.rows import PageRow
+from scrawler.revisit.demand import demand_of
+from scrawler.revisit.due import RevisitPolicy, Wishes
+from scrawler.revisit.learning import SiteLearning, unpack_rates
+from scrawler.revisit.policy import Bounds
+from scrawler.tuples.classes import NamedTuple
+
+
+class PageFound(NamedTuple):
+    """By what a page is compared with that of other visits, beside its digest: see `UrlState`."""
+
+    simhash: int
+    text_print: bytes
+
+
+class RevisitStep:
+    """The step: notes what a visit has found of a URL, where its party's are visited again."""
+
+    at: int
+    wants: frozenset[Want] = frozenset()
+
+    def __init__(self, rules: CrawlRules, known: KnownVisits, shares: VisitShares) -> None:
+        self._rules = rules
+        self._known = known
+        self._shares = shares
+
+    def party_state(self, site: SiteContext, party: SeedContext) -> PartyVisits | None:
+        """Return how the URLs of a party become due again, if they do; in a later round its limits begin anew."""
+        rules, seed = self._rules_of(site), party.seed
+        if site.visited is None and rules.revisit == "off" and not rules.keep:
+            return None
+        wishes = rules.revisit_wishes.of_seed(self._known.seed_columns(seed.id))
+        if site.visited is None and wishes.word == "off":
+            return None
+        if site.learning is None:
+            site.learning = self._learning(site, wishes)
+        before = self._known.counts_before(seed.id, seed.round - 1) if seed.round else None
+        if before is not None:
+            party.base, party.base_ms = before
+        return PartyVisits(_policy(wishes), _near(rules))
+
+    def read(self, flight: PageFlight, response: Response, page: PageRead) -> None:
+        """Read by what a page is compared with that of other visits."""
+        visits = self._visits(flight.party)
+        if visits is None and flight.known is None:
+            return
+        links = page.links
+        is_whole = response.result is Result.FETCHED or not is_cut_page(response)
+        simhash = _simhash_of(links) if links is not None and is_whole else 0
+        text_print = b""
+        if response.result is Result.FETCHED:
+            rules = self._rules_of(flight.site)
+            near = _near(rules) if visits is None else visits.near
+            of_text = near is not None and page.sitemap is None and response.document is None
+            text_print = self._print_of(response, page.media_type, of_text)
+        page.found[self.at] = PageFound(simhash, text_print)
+
+    def finish(self, flight: PageFlight, row: PageRow, response: Response | None, page: PageRead | None) -> PageRow:
+        """Note what is known of a URL from now on, and what of it has changed."""
+        visits = self._visits(flight.party)
+        if visits is None:
+            if flight.known is None:
+                return row
+            visits = self._begun(flight)
+        found = cast("PageFound | None", page.found[self.at]) if page is not None and page.found else None
+        if found is None:
+            return note_visit(flight, row, response, visits)
+        if page is not None and page.links is not None:
+            row = row._replace(simhash=found.simhash)
+        return note_visit(flight, row, response, visits, found.text_print)
+
+    def _visits(self, party: SeedContext) -> PartyVisits | None:
+        return cast("PartyVisits | None", party.state_of(self.at))
+
+    def _begun(self, flight: PageFlight) -> PartyVisits:
+        """Let what visits find be noted from now on: somebody has sent a URL of the party that was visited before."""
+        rules, party = self._rules_of(flight.site), flight.party
+        visits = PartyVisits(_policy(rules.revisit_wishes), _near(rules))
+        party.keep_state(self.at, visits)
+        return visits
+
+    def _rules_of(self, site: SiteContext) -> CrawlRules:
+        return site.own_rules or self._rules
+
+    def _learning(self, site: SiteContext, wishes: Wishes) -> SiteLearning:
+        packed, cells = self._known.learned(site.id)
+        if wishes.per_day is None:
+            return self._shares.make_learning(unpack_rates(packed))
+        bounds = Bounds(wishes.least_ms / 1000, max(wishes.least_ms, wishes.most_ms) / 1000)
+        return self._shares.make_learning(unpack_rates(packed), own=demand_of(cells, wishes.per_day, bounds))
+
+    def _print_of(self, response: Response, media_type: str, of_text: bool) -> bytes:
+        headers, settings = response.headers, self._rules.settings
+        if not of_text and "content-encoding" not in headers:
+            return b""
+        return print_of(response.body, headers, media_type, settings.max_decoded, settings.max_ratio, of_text)
+
+
+@lru_cache(maxsize=1_000)
+def _policy(wishes: Wishes) -> RevisitPolicy:
+    """Return the policy that wishes name, the same for parties that wish the same."""
+    return wishes.policy()
+
+
+def _near(rules: CrawlRules) -> int | None:
+    return rules.revisit_near if rules.revisit_change == "text" else None
+
+
+def _simhash_of(links: PageLinks) -> int:
+    """Return the simhash of a page's words, with which those of the next visit are compared."""
+    found = links.fingerprint
+    if found is not None and found.simhash:
+        return found.simhash
+    return fingerprint_of(links.page, links.is_xml).simhash if links.page else 0

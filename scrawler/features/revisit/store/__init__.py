@@ -1,0 +1,1 @@
+"""What the database keeps of visits again: each module reads or writes some tables of it."""
