@@ -21,7 +21,7 @@ from tests.failures import (  # noqa: F401  hooks of pytest
     pytest_sessionfinish,
     pytest_xdist_make_scheduler,
 )
-from tests.forks import end_forks, fork_machines
+from tests.forks import end_forks, fork_machines, fork_webs
 from tests.hot import VisiblePatches, require_the_form
 from tests.limits import HEAVY, allow
 from tests.mariadb import MariaDb, folder_in_memory, running_mariadb
@@ -47,6 +47,7 @@ settings.load_profile("patient")
 
 share_compiled()
 fork_machines()
+fork_webs()
 gc.disable()  # what is collected stays: to look through it again and again would take a fifth of the time of that
 
 _NUMBERS = itertools.count(1)

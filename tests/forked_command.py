@@ -23,8 +23,10 @@ import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -44,16 +46,33 @@ _LOADED = (
 
 # What is rehearsed: statements are compiled then, which takes as long as all else that most commands do.
 _SEEDS = "seeds.txt"
+_RUN = "run --allow-private --delay 0 --user-agent rehearsal(+mailto:test@localhost)"
 _REHEARSED = (
     "db init",
-    "run --user-agent rehearsal(+mailto:test@localhost)",  # without seeds it ends at once
+    _RUN,  # without seeds it ends at once; its threads come first, for a command leaves them a heap each
     f"import {_SEEDS}",
+    _RUN,
     "status",
     "report",
     "seeds",
     "pages",
     "export -",
 )
+
+
+class _Page(BaseHTTPRequestHandler):
+    """Answers all requests with one page, which leads to itself and out."""
+
+    def do_GET(self) -> None:
+        body = b'<!DOCTYPE html><a href="/x">x</a><a href="http://other.invalid/">y</a>'
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
 
 
 def rehearse() -> None:
@@ -69,13 +88,28 @@ def rehearse() -> None:
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         os.chdir(folder)
-        Path(_SEEDS).write_text("https://a.example/\nhttps://b.example/\n")
-        for words in _REHEARSED:
-            program.main(words.split(), standalone_mode=False)
+        with _serving() as port:
+            Path(_SEEDS).write_text(f"http://127.0.0.1:{port}/\n")
+            for words in _REHEARSED:
+                program.main(words.split(), standalone_mode=False)
         os.chdir(here)
     for number, handler in heeded.items():
         signal.signal(number, handler)
     assert threading.active_count() == 1, "a fork would lack the other threads"
+
+
+@contextmanager
+def _serving() -> Iterator[int]:
+    """Serve the page within a block, at a port, by a fork of this process."""
+    with HTTPServer(("127.0.0.1", 0), _Page) as server:
+        pid = os.fork()
+        if pid == 0:
+            server.serve_forever()
+        try:
+            yield server.server_port
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
 
 def asked_for(link: socket.socket) -> dict[str, Any]:
@@ -188,9 +222,11 @@ if __name__ == "__main__":
     sys.path[0] = os.path.dirname(sys.executable)  # where the script `scrawler` is, and not this one
     import scrawler.cli
     from scrawler.cli import main
+    from scrawler.feature import features
 
     commands = (found.name for found in pkgutil.iter_modules(scrawler.cli.__path__, "scrawler.cli."))
-    for module in (*commands, *_LOADED):
+    of_features = (one.reference.partition(":")[0] for feature in features() for one in feature.commands.values())
+    for module in (*commands, *of_features, *_LOADED):
         importlib.import_module(module)
     rehearse()
     gc.collect()

@@ -33,6 +33,7 @@ _ENDS = ExitStack()  # of the process whose forks are programs
 _MACHINES: list[Fork] = []
 
 start_by_command: Callable[[], subprocess.Popen[bytes]]  # a machine process, as the program does it
+start_web_by_command: Callable[[str, list[str]], subprocess.Popen[str]]  # one that serves a synthetic web, likewise
 
 
 @cache
@@ -91,6 +92,20 @@ def fork_machines() -> None:
     global start_by_command
     start_by_command = process._started
     process._started = _machine  # type: ignore[assignment]  # it is used as what it stands for
+
+
+def fork_webs() -> None:
+    """Have what serves a synthetic web forked as well, but for a test of its memory: a fork has that of all others."""
+    from scrawler.features.synthweb import process  # as above
+
+    global start_web_by_command
+    start_web_by_command = process._started
+    process._started = _web  # type: ignore[assignment]  # it is used as what it stands for
+
+
+def _web(program: str, options: list[str]) -> Fork:
+    text = f"import runpy; runpy.run_module({program!r}, run_name='__main__')"
+    return python("-c", text, *options, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def _machine() -> Fork:

@@ -197,9 +197,10 @@ def _told(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return line
-    if error.message == context.get_help():  # click answers so where a group was given no command
+    usage = context.get_usage()
+    if error.message.startswith(usage):  # click answers with the help where a group was given no command
         return error.message
-    return f"{context.get_usage()}\n{line.rstrip('.')}; see `{context.command_path} --help`"
+    return f"{usage}\n{line.rstrip('.')}; see `{context.command_path} --help`"
 
 
 def _odd(error: BaseException) -> str:

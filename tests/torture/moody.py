@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import ClassVar
 from zlib import crc32
 
@@ -16,7 +15,6 @@ from scrawler.features.synthweb.command import synthweb
 from scrawler.features.synthweb.http import HttpRequest
 from scrawler.features.synthweb.pages import Answer
 from scrawler.features.synthweb.process import ServerProcess
-from scrawler.features.synthweb.spec import WebSpec
 
 PATIENCE = 1.0  # seconds that a crawler shall wait for a page at first
 SLOW = 2.5  # seconds that a slow one takes
@@ -43,9 +41,7 @@ def mood_of(url: str) -> Mood | None:
 class MoodyServer(ServerProcess):
     """A server process of such a web."""
 
-    def __init__(self, spec: WebSpec, log: Path) -> None:
-        super().__init__(spec, log=log)
-        self._command[self._command.index("scrawler.features.synthweb")] = "tests.torture.moody"
+    _program = "tests.torture.moody"
 
 
 class _Moody(server._Server):  # its one other user is a test

@@ -100,7 +100,7 @@ class TortureWeb:
 @contextmanager
 def served(spec: WebSpec, seeds_per_site: int, log: Path, moody: bool = False) -> Iterator[TortureWeb]:
     """Serve a web, with its log in a file; its seeds are home pages and, for some sites, further pages."""
-    with MoodyServer(spec, log) if moody else ServerProcess(spec, log=log) as server:
+    with MoodyServer(spec, log=log) if moody else ServerProcess(spec, log=log) as server:
         web = server.web
         # Every third site has several seeds: parties of one site share what they list.
         counts = (seeds_per_site if index % 3 == 0 else 1 for index in range(spec.sites))

@@ -14,11 +14,11 @@ from scrawler.features.synthweb.server import serve
 from scrawler.features.synthweb.shop import Shop
 from scrawler.features.synthweb.shop_server import serve_shop, shop_home
 from scrawler.features.synthweb.spec import Hosts, Validators, WebSpec
-from scrawler.features.synthweb.traps.server import BY_ADDRESS, TrapWeb, serve_traps
 from scrawler.features.synthweb.web import SyntheticWeb
 
 if TYPE_CHECKING:
     from scrawler.features.synthweb.faults.server import FaultWeb
+    from scrawler.features.synthweb.traps.server import TrapWeb
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _DEFAULT = WebSpec()
@@ -140,6 +140,10 @@ def synthweb(
 
         serve_shop(Shop(numbers["seed"], rows), port, stop_with_stdin=stop_with_stdin, ready=shop_ready)
     elif traps:
+        from scrawler.features.synthweb.traps.server import (
+            BY_ADDRESS,  # what it serves is made then, as below
+            serve_traps,
+        )
 
         def traps_ready(web: TrapWeb) -> None:
             _tell("trap web", len(BY_ADDRESS), web.port, web.sites(BY_ADDRESS), seeds_file)

@@ -35,14 +35,15 @@ class WebProcess:
     """Runs the synthetic web in a process apart; it is ready when the context is entered, and gone when it is left."""
 
     port: int  # the port at which it serves, known when it is ready
+    _program = "scrawler.features.synthweb"  # the module that serves
     _process: subprocess.Popen[str]  # runs while the context is open
 
     def __init__(self, *options: str) -> None:
-        self._command = [sys.executable, "-m", "scrawler.features.synthweb", *options, "--stop-with-stdin"]
+        self._options = [*options, "--stop-with-stdin"]
 
     def __enter__(self) -> Self:
         """Start the process and wait for the line that says it is ready."""
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = _started(self._program, self._options)
         assert self._process.stdout is not None
         match = _PORT.search(self._process.stdout.readline())
         if match is None:
@@ -152,3 +153,8 @@ def _options(spec: WebSpec) -> list[str]:
         elif value:
             options.append(f"--{name}")
     return options
+
+
+def _started(program: str, options: list[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", program, *options]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

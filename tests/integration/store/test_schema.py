@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
@@ -27,47 +29,49 @@ from scrawler.store.upgrade import upgrade_database
 from tests.limits import HANGS
 from tests.stored import BEFORE, NEWEST, SCHEMAS, dialect_of, load_schema, newer_than, on_engines_with_them
 
-_OF_SQLITE = {  # in a statement each, where reflection asks five times a table
-    "columns": 'SELECT m.name, c.name, c.type, c."notnull", c.dflt_value, c.pk'
-    " FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY 1, 2",
-    "indexes": 'SELECT m.name, l.name, l."unique", l.origin, l.partial, i.seqno, i.name'
-    " FROM sqlite_master AS m, pragma_index_list(m.name) AS l, pragma_index_info(l.name) AS i"
-    " WHERE m.type = 'table' ORDER BY 1, 2, 6",
-    "expressions": "SELECT name, trim(sql, char(10)) FROM sqlite_master WHERE sql LIKE '% / %' ORDER BY 1",
-    "foreign keys": "SELECT m.name, f.* FROM sqlite_master AS m, pragma_foreign_key_list(m.name) AS f ORDER BY 1, 2, 3",
-    "options": "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main' ORDER BY 1",
+_ASKED = {  # by dialect, what tells of all tables at once: reflection asks five times a table
+    "sqlite": {
+        "columns": 'SELECT m.name, c.name, c.type, c."notnull", c.dflt_value, c.pk'
+        " FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' ORDER BY 1, 2",
+        "indexes": 'SELECT m.name, l.name, l."unique", l.origin, l.partial, i.seqno, i.name'
+        " FROM sqlite_master AS m, pragma_index_list(m.name) AS l, pragma_index_info(l.name) AS i"
+        " WHERE m.type = 'table' ORDER BY 1, 2, 6",
+        "expressions": "SELECT name, trim(sql, char(10)) FROM sqlite_master WHERE sql LIKE '% / %' ORDER BY 1",
+        "foreign keys": "SELECT m.name, f.* FROM sqlite_master AS m, pragma_foreign_key_list(m.name) AS f"
+        " ORDER BY 1, 2, 3",
+        "options": "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main' ORDER BY 1",
+    },
+    "postgresql": {
+        "columns": "SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod), attnotnull,"
+        " attidentity, attcollation::regcollation::text, pg_get_expr(adbin, adrelid)"
+        " FROM pg_attribute JOIN pg_class AS c ON c.oid = attrelid"
+        " LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum"
+        " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped"
+        " ORDER BY 1, 2",
+        "indexes": "SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1, 2",
+        "keys": "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
+        " WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2",
+        "options": "SELECT relname, relpersistence::text, reloptions::text FROM pg_class"
+        " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 1",
+    },
 }
 _STATISTICS = "SELECT tbl, idx, stat FROM sqlite_stat1 ORDER BY 1, 2"
 
 
 def _described(url: str) -> dict[str, Any]:
-    """All that can be told of the tables, and on MySQL the server's own words; columns without their order.
+    """All that can be told of the tables, on MySQL in the server's own words; columns without their order.
 
     A migration adds them at the end, wherever they stand in tables.py.
     """
-    if path := _file(url):
-        with closing(sqlite3.connect(path)) as connection:
-            return {name: connection.execute(query).fetchall() for name, query in _OF_SQLITE.items()}
     engine = create_engine(url)
     with engine.connect() as connection:
-        seen = inspect(connection)
-        described: dict[str, Any] = {}
-        for table in sorted(seen.get_table_names()):
-            described[table] = {
-                "columns": sorted(
-                    (one["name"], str(one["type"]), one["nullable"], str(_plain(one["default"])))
-                    for one in seen.get_columns(table)
-                ),
-                "key": seen.get_pk_constraint(table)["constrained_columns"],
-                "indexes": sorted(
-                    (one["name"], tuple(one["column_names"]), bool(one["unique"])) for one in seen.get_indexes(table)
-                ),
-                "foreign keys": seen.get_foreign_keys(table),
-                "options": seen.get_table_options(table),
-            }
-            if engine.dialect.name == "mysql":
-                created = connection.exec_driver_sql(f"SHOW CREATE TABLE {table}").one()[1]
-                described[table]["create"] = sorted(line.strip(" ,") for line in created.splitlines())
+        if engine.dialect.name == "mysql":
+            tables = inspect(connection).get_table_names()
+            created = {name: connection.exec_driver_sql(f"SHOW CREATE TABLE {name}").one()[1] for name in tables}
+            described = {name: sorted(line.strip(" ,") for line in text.splitlines()) for name, text in created.items()}
+        else:
+            asked = _ASKED[engine.dialect.name]
+            described = {name: connection.exec_driver_sql(query).all() for name, query in asked.items()}
     engine.dispose()
     return described
 
@@ -82,10 +86,6 @@ def _tables(url: str) -> set[str]:
 def _file(url: str) -> str:
     """Return the path of an SQLite database, empty for one on a server."""
     return str(make_url(url).database) if dialect_of(url) == "sqlite" else ""
-
-
-def _plain(default: str | None) -> str | None:
-    return None if default is None else default.strip("'")
 
 
 def _load(url: str, *texts: str) -> None:
@@ -109,8 +109,11 @@ def _empty(url: str) -> None:
         return
     engine = create_engine(url)
     with engine.begin() as connection:
-        for table in inspect(connection).get_table_names():
-            connection.exec_driver_sql(f"DROP TABLE {table}")
+        if engine.dialect.name == "postgresql":
+            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+            connection.exec_driver_sql("CREATE SCHEMA public")
+        elif tables := inspect(connection).get_table_names():
+            connection.exec_driver_sql(f"DROP TABLE {', '.join(tables)}")
     engine.dispose()
 
 
@@ -203,11 +206,25 @@ def test_migrations_that_somebody_loaded_by_hand_in_part_are_finished_by_the_upg
     parts = [part for text in texts.values() for part in statements(text)]
     open_database(database_url).close()
     whole = _described(database_url)
-    for loaded in _stops(texts, each=dialect_of(database_url) == "sqlite"):
-        _empty(database_url)
-        _load(database_url, ";\n".join(parts[:loaded]))
+    for loaded in _loaded_in_part(database_url, parts, _stops(texts, each=dialect_of(database_url) == "sqlite")):
         upgrade_database(database_url)
         assert _described(database_url) == whole, parts[loaded - 1]
+
+
+def _loaded_in_part(url: str, parts: list[str], stops: list[int]) -> Iterator[int]:
+    """Give the database as many of the statements as each stop says, in turn; a file is a copy of what grows."""
+    if path := _file(url):
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as growing:
+            for before, loaded in itertools.pairwise([0, *stops]):
+                growing.executescript(";\n".join(parts[before:loaded]))
+                _empty(url)
+                Path(path).write_bytes(growing.serialize())
+                yield loaded
+        return
+    for loaded in stops:
+        _empty(url)
+        _load(url, ";\n".join(parts[:loaded]))
+        yield loaded
 
 
 def _stops(texts: dict[int, str], *, each: bool) -> list[int]:

@@ -18,10 +18,12 @@ from pathlib import Path
 import pytest
 
 from scrawler.errors import SettingsError
+from scrawler.features.synthweb import process as processes
 from scrawler.features.synthweb.pages import PageWriter
 from scrawler.features.synthweb.process import ServerProcess, SynthServer
 from scrawler.features.synthweb.spec import Hosts, WebSpec
 from scrawler.features.synthweb.web import Kind, SyntheticWeb, Target
+from tests import forks
 from tests.limits import EARLY, HANGS
 from tests.truth import home_pages
 
@@ -331,7 +333,8 @@ def test_one_port_a_site() -> None:
         connection.close()
 
 
-def test_a_site_of_a_million_pages() -> None:
+def test_a_site_of_a_million_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_started", forks.start_web_by_command)
     spec = WebSpec(sites=1, mean_pages=1_000_000, page_bytes=1_000, hidden=0)
     with SynthServer(spec) as server:
         body = fetch(server, Target(0, Kind.PAGE, 999_999)).read()
