@@ -21,6 +21,7 @@ from scrawler.references import load_object
 from scrawler.tuples.classes import NamedTuple
 
 GROUP = "scrawler.features"
+OWN_PACKAGE = "scrawler"  # what this program is called where packages are told
 _ROOMS = Path(__file__).with_name("features")
 
 
@@ -102,10 +103,15 @@ def on_for_any_host(settings: Any, name: str) -> bool:
 @lru_cache(maxsize=1)
 def features() -> tuple[Feature, ...]:
     """Return all features that are there, those of this program first. Raises PluginError for one that is broken."""
-    own = tuple(_declared(room) for room in _rooms())
-    taken = {feature.name for feature in own}
-    others = [feature for feature in _of_others() if feature.name not in taken]
-    return (*own, *others)
+    return tuple(feature for feature, _ in features_of_packages())
+
+
+@lru_cache(maxsize=1)
+def features_of_packages() -> tuple[tuple[Feature, str], ...]:
+    """Return all features, each with the distribution that brings it, and its version. Raises as `features`."""
+    own = [(_declared(room), OWN_PACKAGE) for room in _rooms()]
+    taken = {feature.name for feature, _ in own}
+    return (*own, *[other for other in _of_others() if other[0].name not in taken])
 
 
 def features_on(settings: Any) -> list[Feature]:
@@ -223,8 +229,8 @@ def _declared(room: str) -> Feature:
     return feature
 
 
-def _of_others() -> Iterator[Feature]:
-    """Yield the features that other packages declare, by name."""
+def _of_others() -> Iterator[tuple[Feature, str]]:
+    """Yield the features that other packages declare, by name, and these packages."""
     if not _is_one_named():
         return
     from importlib.metadata import entry_points  # its import takes 60 ms, and it reads what all packages say
@@ -237,7 +243,7 @@ def _of_others() -> Iterator[Feature]:
             raise PluginError(f"{message}: {message_of(error)}") from error
         if not isinstance(feature, Feature):
             raise PluginError(f"feature {point.name} ({point.value}) is a {type(feature).__name__}, not a Feature")
-        yield feature
+        yield feature, f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
 
 
 def _is_one_named() -> bool:

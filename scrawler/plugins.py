@@ -13,14 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrawler.errors import PluginError, ScrawlerError, SettingsError, is_interrupt, message_of
-from scrawler.feature import feature_parts
+from scrawler.feature import OWN_PACKAGE, feature_parts
 from scrawler.references import load_object
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-OWN_PACKAGE = "scrawler"
 _SPECIAL_METHODS = ("__call__", "__contains__")  # an interface may ask for these special methods
 _loaded: set[str] = set()  # packages of others whose parts were loaded
 

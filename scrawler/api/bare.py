@@ -19,6 +19,7 @@ from scrawler.store.control import Control
 from scrawler.store.crawls import Crawl as StoredCrawl
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, Waiting, open_database
+from scrawler.store.features import missing_features
 from scrawler.store.machines import Machines
 from scrawler.store.overview import Summary
 from scrawler.store.seeds import Seeds, SeedView
@@ -84,6 +85,8 @@ class BareCrawl:
                 settings = self.settings
                 waiting = Waiting(settings.database_patience, once_stopped=settings.stop_timeout, say=self._say)
                 self._opened = open_database(settings.db, create=self._create, stop=self._asked, waiting=waiting)
+                if missing := missing_features(self._opened):
+                    self._say(f"rows of the feature {', '.join(missing)}, which is not installed here, are left out")
             return self._opened
 
     @property

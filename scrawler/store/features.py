@@ -35,14 +35,18 @@ def has_rows_of(database: Database, name: str) -> bool:
     return bool(database.rows(select(feature.c.name).where(feature.c.name == name)))
 
 
+def missing_features(database: Database) -> list[str]:
+    """Return the names of features whose rows the database holds, and which are not installed here."""
+    return _missing(_versions(database))
+
+
 def ready_features(database: Database, wanted: Iterable[Feature]) -> None:
     """Let features that keep rows make or change their tables, as far as that is to do.
 
     Raises StoreError, also where a feature is not installed whose rows the database holds.
     """
     versions = _versions(database)
-    there = {one.name for one in features()}
-    if missing := sorted(versions.keys() - there):
+    if missing := _missing(versions):
         raise StoreError(
             f"{database.where} has rows of the feature {', '.join(missing)}, which is not installed: install what"
             " brings it"
@@ -54,6 +58,10 @@ def upgrade_features(database: Database) -> None:
     """Let those features change their tables that the database needs already, and that are installed."""
     versions = _versions(database)
     _bring_up(database, [one for one in features() if one.name in versions], versions)
+
+
+def _missing(versions: Mapping[str, int]) -> list[str]:
+    return sorted(versions.keys() - {one.name for one in features()})
 
 
 def _versions(database: Database) -> dict[str, int]:

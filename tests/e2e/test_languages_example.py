@@ -79,6 +79,8 @@ def test_a_feature_of_another_package_is_three_files(root: str, tmp_path: Path) 
     scrawler(with_it, "import", "seeds.txt")
     run = ["run", "--allow-private", "--delay", "0", "--no-robots"]
     scrawler(with_it, *run)
+    listed = json.loads(scrawler(with_it, "plugins", "--features", "--format", "json").splitlines()[-1])
+    assert (listed["name"], listed["package"]) == ("languages", "scrawler-languages 1.0")
     assert scrawler(with_it, "languages") == "2\tde\n1\ten\n1\tfr\n"
     facts = json.loads(scrawler(with_it, "why", "--json", f"{root}de2"))["facts"]
     assert [one["language"] for one in facts if one["kind"] == "language"] == ["de"]
@@ -86,3 +88,6 @@ def test_a_feature_of_another_package_is_three_files(root: str, tmp_path: Path) 
     assert "No such command 'languages'" in scrawler(without, "languages", code=2)
     refused = scrawler(without, *run, code=4)
     assert "has rows of the feature languages, which is not installed" in refused
+    listed = scrawler(without, "pages", "--format", "csv")
+    assert "rows of the feature languages, which is not installed here, are left out" in listed
+    assert f"{root}de2" in listed
