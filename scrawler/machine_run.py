@@ -276,8 +276,6 @@ class MachineRun:
         with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
             stores = Stores.of(building)
-            if self._settings.keep_visits is not None:
-                stores.checkpoints.thin(self._settings.keep_visits)
             archive = make_archive(self._settings, self._crawl.warc_prefix(self._machine_id))
             failing.callback(archive.close)
             building.machines = self._launch.machines

@@ -35,6 +35,7 @@ from scrawler.store.externals import AsCandidates, Externals, Forgotten
 from scrawler.store.guests import GuestInboxes
 from scrawler.store.inboxes import Inboxes
 from scrawler.store.partitions import LivePartition, Partition
+from scrawler.store.row_writers import FeatureWriter
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.filters import UrlFilters
 
@@ -73,6 +74,7 @@ class Building:
         inboxes: what others have found for the sites of this machine.
         make_claims: makes what gives out sites and seeds.
         make_checkpoints: makes what commits.
+        writers: write rows of features in the transaction of the pages, where it is not enough to put them into tables.
         steps: called for each page, in this order; see `scrawler.core.answers.steps.Step`.
         order: which links come first; None: they are listed as they are met.
         wrappers: each puts something around the downloaders of all collectors; the last one is the outermost.
@@ -109,6 +111,7 @@ class Building:
     listens: bool
     make_claims: MakeClaims = Claims
     make_checkpoints: MakeCheckpoints = Checkpoints
+    writers: list[FeatureWriter] = field(default_factory=list)
     steps: list[Any] = field(default_factory=list)
     order: Order | None = None
     wrappers: list[WrapDownloader] = field(default_factory=list)

@@ -11,7 +11,7 @@ from scrawler.core.asking.origins import ROBOTS_KEPT, Origins
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.site import SiteContext
-from scrawler.core.party.takeup import PartyStateMaker, SiteTaker
+from scrawler.core.party.takeup import PartyStateMaker, SiteStateMaker, SiteTaker
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import MemoryBudget, SeenFilter
 from scrawler.model.claims import ClaimedSite
@@ -32,6 +32,7 @@ def make_taker(
     hosts: HostRules | None = None,
     waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
     earlier: Callable[[str, bool], EarlierSite] | None = None,
+    site_states: Sequence[SiteStateMaker] = (),
     party_states: Sequence[PartyStateMaker] = (),
 ) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
@@ -49,6 +50,7 @@ def make_taker(
         hosts,
         waiting,
         earlier,
+        site_states,
         party_states,
     )
 

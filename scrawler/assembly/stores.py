@@ -46,10 +46,13 @@ class Stores:
     def of(cls, building: Building) -> Stores:
         """Make the parts for one machine."""
         database, machine_id = building.database, building.machine_id
+        checkpoints = building.make_checkpoints(database, machine_id, building.externals)
+        for writer in building.writers:
+            checkpoints.add_feature(writer)
         return cls(
             database=database,
             claims=building.make_claims(database, machine_id, building.partition),
-            checkpoints=building.make_checkpoints(database, machine_id, building.externals),
+            checkpoints=checkpoints,
             frontier=Frontier(database),
             seeds=Seeds(database),
             robots=RobotsCopies(database),

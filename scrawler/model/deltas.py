@@ -21,7 +21,6 @@ from scrawler.model.rows import (
 )
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
-from scrawler.model.visits import UrlChange, UrlState
 from scrawler.tuples.classes import dataclass
 
 _Row = TypeVar("_Row", covariant=True)
@@ -70,8 +69,6 @@ class SeedDelta:
     rejections: tuple[RejectionRow, ...] = ()
     sitemap_urls: tuple[SitemapRow, ...] = ()
     jar: bytes | None = None  # the party's cookies, if they changed
-    states: tuple[UrlState, ...] = ()  # of URLs, where these are visited again
-    changes: tuple[UrlChange, ...] = ()
     rows: FeatureRows = ()  # of features
     published: tuple[PublishedRow, ...] = ()
     publisher: PublisherRow | None = None
@@ -99,9 +96,7 @@ class SiteDelta:
     robots_records: tuple[RobotsRecord, ...] = ()
     taken: tuple[int, ...] = ()  # URLs of the site's inbox, by id, that its parties have listed or refused
     visits: int = 0  # the id of the site itself, where this is of its guests: its clock is written as well
-    rates: bytes | None = None  # as site.rates, if they have changed
-    demand: tuple[tuple[int, int], ...] = ()  # cells of `revisit_demand`, and how many pages more each has
-    own_budget: bool = False  # whether the site has a budget of visits of its own, so that they are counted for it
+    rows: FeatureRows = ()  # of features, on the site
 
     @property
     def lets_go(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from scrawler.tuples.classes import NamedTuple
@@ -16,12 +16,14 @@ class RowKind(NamedTuple):
     Fields:
         table: leads to it, as `package.module:TABLE`.
         columns: what a row holds, in order; the first `key` of them are its primary key.
-        key: of two rows with the same key that wait together, the later one counts.
+        key: two rows with the same key that wait together become one; 0: each row is one of its own.
+        of_two: what becomes of two with the same key, the earlier one first; None: the later one counts.
     """
 
     table: str
     columns: tuple[str, ...]
     key: int
+    of_two: Callable[[Any, Any], Any] | None = None
 
 
 Rows = tuple[tuple[RowKind, tuple[Row, ...]], ...]
@@ -29,11 +31,21 @@ Rows = tuple[tuple[RowKind, tuple[Row, ...]], ...]
 
 def joined(parts: Sequence[Rows]) -> Rows:
     """Return rows that wait together, in order of time, each key once."""
-    found: dict[RowKind, dict[Row, Row]] = {}
+    found: dict[RowKind, list[Row]] = {}
     for part in parts:
         for kind, rows in part:
-            found.setdefault(kind, {}).update((row[: kind.key], row) for row in rows)
-    return tuple((kind, tuple(rows.values())) for kind, rows in found.items())
+            found.setdefault(kind, []).extend(rows)
+    return tuple((kind, tuple(_each_key_once(kind, rows))) for kind, rows in found.items())
+
+
+def _each_key_once(kind: RowKind, rows: Sequence[Row]) -> Iterable[Row]:
+    if not kind.key:
+        return rows
+    found: dict[Row, Row] = {}
+    for row in rows:
+        key = row[: kind.key]
+        found[key] = row if kind.of_two is None or key not in found else kind.of_two(found[key], row)
+    return found.values()
 
 
 def gathered(parts: Iterable[Rows]) -> list[tuple[RowKind, list[Row]]]:
@@ -45,4 +57,10 @@ def gathered(parts: Iterable[Rows]) -> list[tuple[RowKind, list[Row]]]:
     for part in parts:
         for kind, rows in part:
             found.setdefault(kind, []).extend(rows)
-    return [(kind, sorted(rows, key=lambda row: row[: kind.key])) for kind, rows in sorted(found.items())]
+    by_table = sorted(found.items(), key=lambda one: one[0].table)
+    return [(kind, sorted(rows, key=lambda row: row[: kind.key])) for kind, rows in by_table]
+
+
+def rows_of_kind(rows: Rows, kind: RowKind) -> tuple[Any, ...]:
+    """Return the rows of one kind among others."""
+    return next((found for one, found in rows if one == kind), ())

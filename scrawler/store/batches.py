@@ -10,6 +10,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.row_kinds import RowKind, rows_of_kind
+from scrawler.model.row_kinds import Rows as FeatureRows
 from scrawler.tuples.classes import dataclass
 
 
@@ -34,6 +36,15 @@ class Batch:
         """Yield the rows that the seeds have in a field of theirs."""
         rows_of = attrgetter(field)
         return (row for one in self.seeds for row in rows_of(one))
+
+    def rows_of_kind(self, kind: RowKind) -> list[Any]:
+        """Return the rows of a feature, of one kind, that the seeds have, and the sites."""
+        return [row for rows in self.of_features() for row in rows_of_kind(rows, kind)]
+
+    def of_features(self) -> list[FeatureRows]:
+        """Return the rows of features that seeds have, and sites."""
+        found = [one.rows for one in self.seeds if one.rows]
+        return [*found, *(one.rows for one in self.sites if one.rows)]
 
 
 def batch_of(connection: Connection, sites: Sequence[SiteDelta], targets: Mapping[str, int]) -> Batch:

@@ -18,7 +18,7 @@ from scrawler.model.machines import ENDING, Command, MachineState
 from scrawler.store.batches import batch_of
 from scrawler.store.engine import Database
 from scrawler.store.externals import AsCandidates, Externals
-from scrawler.store.row_writers import RowWriters
+from scrawler.store.row_writers import FeatureWriter, RowWriters
 from scrawler.store.rows import AnyRow
 from scrawler.store.sites import ensure_guest_sites, ensure_sites, lock_sites
 from scrawler.store.tables import machine
@@ -38,11 +38,11 @@ class Checkpoints:
         self._committed: int | None = None  # checkpoints that are committed; None before it was asked
         self._tried = False  # whether the deltas at hand were about to be committed before: perhaps they were
         self._stale: frozenset[int] = frozenset()  # sites whose deltas that try has dropped
-        self._rows = RowWriters(database, machine_id, AsCandidates(database) if externals is None else externals)
+        self._rows = RowWriters(database, AsCandidates(database) if externals is None else externals)
 
-    def thin(self, keep: int) -> None:
-        """Keep the newest visits of each URL from now on, so many, and those that say something; see `thinning.py`."""
-        self._rows.visits.thin(keep)
+    def add_feature(self, writer: FeatureWriter) -> None:
+        """Let a feature write the rows of its kinds itself."""
+        self._rows.add_feature(writer)
 
     def commit(self, deltas: Sequence[SiteDelta]) -> frozenset[int]:
         """Write all deltas in one transaction; return the ids of the sites whose token was no longer valid.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from http import HTTPStatus
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, delete
 from sqlalchemy.engine import Dialect
@@ -48,7 +48,6 @@ from scrawler.store.tables import (
     site,
     sitemap_url,
 )
-from scrawler.store.visit_rows import VisitRows
 
 _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _SITE = ("next_due_at", "address", "pushbacks", "pause_ms", "slowest_ms")
@@ -68,13 +67,28 @@ _LONGEST_DETAIL = 1_000  # characters of a detail that is kept
 Write = Callable[[Batch], None]  # raises what the database raises
 
 
+class FeatureWriter(Protocol):
+    """Writes rows of a feature that are not only to be put into their tables.
+
+    It keeps nothing between two calls: a transaction that fails is done again.
+    """
+
+    @property
+    def kinds(self) -> Collection[RowKind]:
+        """The kinds of which it writes all rows."""
+        ...
+
+    def write(self, batch: Batch) -> None:
+        """Write what a batch has of these kinds, if anything. Raises what the database raises."""
+
+
 class RowWriters:
     """Writes all rows of a batch but the machine's own."""
 
-    def __init__(self, database: Database, machine_id: int, externals: Externals) -> None:
-        self.visits = VisitRows(database, machine_id)
+    def __init__(self, database: Database, externals: Externals) -> None:
+        self._features: list[FeatureWriter] = []
         pages, seeds, sites = PageRows(database, externals), SeedRows(database), SiteRows(database)
-        kinds = FeatureRows(database.compiler)
+        kinds = self._kinds = FeatureRows(database.compiler)
         self._writers: tuple[Write, ...] = (
             pages.write_pages,
             pages.replace_pages,
@@ -82,9 +96,7 @@ class RowWriters:
             seeds.write_chunks,
             pages.write_externals,
             seeds.write_lists,
-            self.visits.write_states,
-            self.visits.write_demand,
-            self.visits.write_published,
+            self._write_by_features,
             kinds.write,
             sites.write_robots,
             seeds.write_seeds,
@@ -97,6 +109,15 @@ class RowWriters:
     def add(self, write: Write) -> None:
         """Let this write as well, after all others."""
         self._writers = (*self._writers, write)
+
+    def add_feature(self, writer: FeatureWriter) -> None:
+        """Let a feature write the rows of its kinds itself."""
+        self._features.append(writer)
+        self._kinds.leave(writer.kinds)
+
+    def _write_by_features(self, batch: Batch) -> None:
+        for writer in self._features:
+            writer.write(batch)
 
     def write(self, batch: Batch) -> None:
         """Write all rows."""
@@ -228,11 +249,17 @@ class FeatureRows:
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._kinds: dict[RowKind, BulkInsert] = {}  # as they come
+        self._left: set[RowKind] = set()
+
+    def leave(self, kinds: Iterable[RowKind]) -> None:
+        """Leave rows of these kinds to others."""
+        self._left.update(kinds)
 
     def write(self, batch: Batch) -> None:
         """Write the rows of each kind."""
-        for kind, rows in gathered(one.rows for one in batch.seeds if one.rows):
-            self._of_kind(kind).run(batch.connection, rows)
+        for kind, rows in gathered(batch.of_features()):
+            if kind not in self._left:
+                self._of_kind(kind).run(batch.connection, rows)
 
     def _of_kind(self, kind: RowKind) -> BulkInsert:
         if kind not in self._kinds:

@@ -45,7 +45,7 @@ FEW_WANT = (
     ),
     *("scrawler.extract.lexbor", "scrawler.extract.visible", "scrawler.features.report.report"),
     *("scrawler.features.hidden.step", "scrawler.features.plan.plan", "scrawler.features.topic.focus"),
-    *("scrawler.features.outlinks.step", "scrawler.store.thinning", "scrawler.supervisor.supervisor"),
+    *("scrawler.features.outlinks.step", "scrawler.features.revisit.store.thinning", "scrawler.supervisor.supervisor"),
     *("fsspec", "requests", "selectolax"),
     *("sqlalchemy.dialects.mysql", "sqlalchemy.dialects.postgresql", "sqlalchemy.orm", "tqdm"),
 )

@@ -37,6 +37,10 @@ class Found:
     def owns(self, url):
         return False
 
+    @property
+    def weight(self):
+        return len(self.rows)
+
 
 class LanguageStep:
     wants = frozenset()

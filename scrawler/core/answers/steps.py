@@ -17,7 +17,7 @@ from scrawler.core.answers.page_read import PageRead
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.site import SiteContext
-from scrawler.core.party.states import PartyState
+from scrawler.core.party.states import PartyState, SiteState
 from scrawler.fetch.downloader import Response
 from scrawler.model.rows import PageRow
 
@@ -40,6 +40,12 @@ class Step(Protocol):
 
         What it finds it keeps in `page.found[self.at]`; it may set `keep`, `metadata` and flags of the page. No turn is
         held. What it raises is a fault of the page, which ends its URL; its answer is archived all the same.
+        """
+
+    def site_state(self, site: SiteContext) -> SiteState | None:
+        """Return what is known of a site that is taken up, which `site.state_of(at)` is then; None: nothing.
+
+        It is called before the parties are there. No turn is held, and the database may be read. Raises StoreError.
         """
 
     def party_state(self, site: SiteContext, party: SeedContext) -> PartyState | None:
@@ -68,10 +74,11 @@ Reads = tuple[Callable[[PageFlight, Response, PageRead], None], ...]
 Follows = tuple[Callable[[PageFlight, PageRead, UrlLister], bool], ...]
 Finishes = tuple[Callable[[PageFlight, PageRow, Response | None, PageRead | None], PageRow], ...]
 AsksOn = tuple[Callable[[SiteContext, SeedContext, UrlLister], bool], ...]
+SiteStates = tuple[Callable[[SiteContext], SiteState | None], ...]
 PartyStates = tuple[Callable[[SiteContext, SeedContext], PartyState | None], ...]
 
 
-def _none(_site: SiteContext, _party: SeedContext) -> None:
+def _none(*_context: object) -> None:
     return None
 
 
@@ -88,9 +95,15 @@ class Steps:
         self.follows: Follows = tuple(step.follow for step in steps if hasattr(step, "follow"))
         self.finishes: Finishes = tuple(step.finish for step in steps if hasattr(step, "finish"))
         self.asks_on: AsksOn = tuple(step.ask_on for step in steps if hasattr(step, "ask_on"))
-        has_state = any(hasattr(step, "party_state") for step in steps)
-        self.party_states: PartyStates = tuple(getattr(step, "party_state", _none) for step in steps if has_state)
+        self.site_states: SiteStates = _made_by(steps, "site_state")
+        self.party_states: PartyStates = _made_by(steps, "party_state")
         self.wants: frozenset[Want] = frozenset().union(*(step.wants for step in steps))
+
+
+def _made_by(steps: Sequence[Any], name: str) -> tuple[Any, ...]:
+    """Return the methods of all steps that make a state; none where no step has one."""
+    has_state = any(hasattr(step, name) for step in steps)
+    return tuple(getattr(step, name, _none) for step in steps if has_state)
 
 
 NO_STEPS = Steps()

@@ -1,7 +1,7 @@
 """Deltas that wait for one transaction, brought together: a site, a seed, a lane stands in it once.
 
 What a delta holds is absolute (counts, cursors, states), so of two the later one counts; a statement that writes many
-rows at a time would not know which that is. Pages and changes are rows of their own; demands are added up.
+rows at a time would not know which that is. Pages are rows of their own; of rows of features their kinds say it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _of_site(group: list[SiteDelta]) -> SiteDelta:
         seeds=tuple(_of_seed(of_one, lanes, chunks) for of_one in seeds.values()),
         released=any(delta.released for delta in group),
         resting=any(delta.resting for delta in group),
-        **_brought_together(_ROWS_OF_SITE, ("rates",), group),
+        **_brought_together(_ROWS_OF_SITE, (), group),
     )
 
 
@@ -94,20 +94,13 @@ def _newest(parts: list[Any]) -> Any:
     return tuple(found.values())
 
 
-def _added_up(parts: list[Any]) -> Any:
-    cells: dict[int, int] = {}
-    for cell, number in chain.from_iterable(parts):
-        cells[cell] = cells.get(cell, 0) + number
-    return tuple(sorted(cells.items()))
-
-
 # How rows in the fields of several deltas become those of one; of fields that stand nowhere here the last delta counts.
 _BY_URL = _later(attrgetter("url_hash"))
 _ROWS_OF_SITE: Mapping[str, Join] = {
     "robots_records": _all,
     "taken": _all,
     "robots": _later(attrgetter("origin_hash")),
-    "demand": _added_up,
+    "rows": joined,
 }
 _ROWS_OF_SEED: Mapping[str, Join] = {
     "pages": _all,
@@ -116,8 +109,6 @@ _ROWS_OF_SEED: Mapping[str, Join] = {
     "patterns": _later(attrgetter("pattern_hash")),
     "rejections": _BY_URL,
     "sitemap_urls": _BY_URL,
-    "states": _BY_URL,
-    "changes": _all,
     "published": _newest,
     "rows": joined,
     "marked": _all,

@@ -30,7 +30,7 @@ from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
 from scrawler.model.rows import PageRow, PublishedRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
 from scrawler.model.terms import Millis
-from scrawler.model.visits import KnownVisit, UrlChange, UrlState
+from scrawler.model.visits import KnownVisit
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
 from scrawler.urls.verdict import Verdict
@@ -41,20 +41,18 @@ _NO_URLS: frozenset[str] = frozenset()  # one for all parties: each call of `fro
 
 
 class _Said:
-    """What pages, lists and visits have said of URLs since the last checkpoint, where they have said anything."""
+    """What pages and lists have said of URLs since the last checkpoint, where they have said anything."""
 
-    __slots__ = ("changes", "published", "relations", "sitemap_urls", "states")
+    __slots__ = ("published", "relations", "sitemap_urls")
 
     def __init__(self) -> None:
-        self.states: dict[bytes, UrlState] = {}
-        self.changes: list[UrlChange] = []
         self.sitemap_urls: dict[bytes, SitemapRow] = {}
         self.published: dict[bytes, PublishedRow] = {}
         self.relations: list[RelationRow] = []
 
     @property
     def rows(self) -> int:
-        return len(self.relations) + len(self.sitemap_urls) + len(self.states) + len(self.published)
+        return len(self.relations) + len(self.sitemap_urls) + len(self.published)
 
 
 class SeedContext:
@@ -336,12 +334,6 @@ class SeedContext:
         pages = counts.pages + counts.not_modified - base.pages - base.not_modified
         return SeedCounts(pages=pages, bytes=counts.bytes - base.bytes)
 
-    def note_visit(self, state: UrlState, changes: tuple[UrlChange, ...]) -> None:
-        """Note what is known of a URL from now on, and what has changed; its row is added next."""
-        said = self._to_say()
-        said.states[state.url_hash] = state
-        said.changes += changes
-
     def add_page(self, row: PageRow) -> None:
         """Note the final result of a URL, in the row and in the counts."""
         self.pages.add(row)
@@ -503,7 +495,8 @@ class SeedContext:
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        return len(self.pages) + len(self._externals) + (0 if self._said is None else self._said.rows)
+        of_steps = sum([state.weight for state in self.states if state is not None])
+        return len(self.pages) + len(self._externals) + (0 if self._said is None else self._said.rows) + of_steps
 
     @property
     def unsent(self) -> int:
@@ -547,7 +540,6 @@ class SeedContext:
         if said is not None:
             delta.relations, delta.sitemap_urls = tuple(said.relations), tuple(said.sitemap_urls.values())
             delta.published = tuple(said.published.values())
-            delta.states, delta.changes = tuple(said.states.values()), tuple(said.changes)
         if self.states:
             delta.rows = rows_of(self.states)
         self.pages, self._externals, self._said, self._dirty = WaitingRows(), {}, None, False

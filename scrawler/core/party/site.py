@@ -22,6 +22,7 @@ from scrawler.core.party.depth import Lane
 from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.health import SiteHealth
 from scrawler.core.party.refusals import Refusals
+from scrawler.core.party.states import SiteState, rows_of
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
 from scrawler.fetch.downloader import FetchLimits, Request, Response
@@ -35,7 +36,6 @@ from scrawler.model.seeds import EndReason
 from scrawler.model.servers import Slot
 from scrawler.model.visits import KnownVisit
 from scrawler.model.windows import Window
-from scrawler.revisit.learning import SiteLearning
 from scrawler.tuples.classes import dataclass
 
 LONG_REST = 60.0  # seconds
@@ -171,7 +171,7 @@ class SiteContext:
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
     conditions: Conditions | None = None  # what conditional requests have come to, once one came to something
     earlier: EarlierSite | None = None  # what an earlier crawl knows of it, where that is asked
-    learning: SiteLearning | None = None  # what visits have shown of how often its pages change, where that is kept
+    states: tuple[SiteState | None, ...] = ()  # of steps, each at its number; none where no step has one
     orphans: tuple[Lane, ...] = ()  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else
     robots_kept: dict[str, RobotsRow] | None = None  # of origins not met yet, from the database
@@ -200,6 +200,15 @@ class SiteContext:
     def loads(self) -> bool:
         """Whether more of a list is on its way from the store."""
         return any(lane.loading for party in self.parties for lane in party.lanes)
+
+    def keep_states(self, states: Iterable[SiteState | None]) -> None:
+        """Take what all steps know of it, in their order."""
+        made = tuple(states)
+        self.states = made if any(one is not None for one in made) else ()
+
+    def state_of(self, at: int) -> SiteState | None:
+        """Return what the step with a number knows of it."""
+        return self.states[at] if at < len(self.states) else None
 
     @property
     def inactive(self) -> bool:
@@ -391,7 +400,6 @@ class SiteContext:
         taken, self.taken = tuple(self.taken), []
         robots, self.robots_news = self.robots_news, ()
         records, self.robots_records = self.robots_records, ()
-        rates, demand = self.learning.take() if self.learning is not None else (None, {})
         due_at = self.clock.now() + self.clock.doubt + ceil((self.next_due() - now) * 1000)
         return SiteDelta(
             site_id=self.id,
@@ -408,7 +416,5 @@ class SiteContext:
             robots_records=records,
             taken=taken,
             visits=self.visits,
-            rates=rates,
-            demand=tuple(sorted(demand.items())),
-            own_budget=self.learning is not None and self.learning.has_budget,
+            rows=rows_of(self.states) if self.states else (),
         )

@@ -20,7 +20,7 @@ from scrawler.core.party.own_lists import OwnLists
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.site import SiteContext
-from scrawler.core.party.states import PartyState
+from scrawler.core.party.states import PartyState, SiteState
 from scrawler.core.party.told import Told
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import SeenFilter, SeenFullError
@@ -42,6 +42,7 @@ from scrawler.urls.scope import ScopeRule, host_port, joined_at, moved_with, sco
 from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
 
+SiteStateMaker = Callable[[SiteContext], SiteState | None]
 PartyStateMaker = Callable[[SiteContext, SeedContext], PartyState | None]
 _RECALLED = 20_000  # URLs of a party that are looked through for what led to them
 
@@ -122,9 +123,11 @@ class SiteTaker:
         hosts: HostRules | None = None,
         waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
         earlier: Callable[[str, bool], EarlierSite] | None = None,
+        site_states: Sequence[SiteStateMaker] = (),
         party_states: Sequence[PartyStateMaker] = (),
     ) -> None:
         self._frontier = frontier
+        self._site_states = site_states
         self._party_states = party_states
         self._ahead = ReadAhead(frontier)
         self._own = OwnLists(self._ahead)
@@ -187,6 +190,8 @@ class SiteTaker:
         site.rest_until = time.monotonic() + rest_ms / 1000
         if any(seed.round for seed in claimed.seeds) or any(_is_revisited(state) for state in states):
             site.visited = {}
+        if self._site_states:
+            site.keep_states(make(site) for make in self._site_states)
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
             if site.visits or self._ahead.may_have_robots(site.id):

@@ -292,6 +292,11 @@ class Searches:
         if rows:
             into[SEARCH_QUERY] = rows
 
+    @property
+    def weight(self) -> int:
+        """Rows of queries that have changed."""
+        return len(self._changed)
+
     def owns(self, url: str) -> bool:
         """Tell whether a URL is a page of the answer to a query: their number is bounded by the budget."""
         return bool(self.term_of(url))

@@ -38,7 +38,7 @@ from scrawler.store.page_sums import page_sums
 from scrawler.store.reports import PARTIES, Reports
 from scrawler.store.rounds import Rounds
 from scrawler.store.seeds import SeedView
-from scrawler.store.thinning import all_sums
+from scrawler.store.thinned import all_sums
 from scrawler.store.traces import Traces
 from scrawler.urls.scope import site_key
 

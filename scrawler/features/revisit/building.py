@@ -16,6 +16,7 @@ from scrawler.features.revisit.step import RevisitStep
 from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.store.pushed import PushedUrls
 from scrawler.features.revisit.store.rounds import Revisits
+from scrawler.features.revisit.store.rows import VisitRows
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
 from scrawler.threads import no_room, start
@@ -27,6 +28,7 @@ def build(building: Building) -> None:
     shares = VisitShares(settings, database, weight_of(settings))
     shares.look()
     building.steps.append(RevisitStep(building.rules, KnownVisits(database), shares))
+    building.writers.append(VisitRows(database, building.machine_id, settings.keep_visits))
     building.beside.append(partial(_keeping, building, shares))
     building.openers.append(Opener("a round that was ordered is being begun", Seeds(database).has_round_ordered))
     if settings.keep:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from scrawler.errors import SettingsError
+from scrawler.features.revisit.store.demand import Demands
 from scrawler.regular import open_regular
 from scrawler.revisit.demand import demand_of
 from scrawler.revisit.due import WITH_BUDGET
@@ -18,7 +19,6 @@ from scrawler.revisit.importance import RankError, Ranks, by_depth, read_ranks
 from scrawler.revisit.learning import SharedDemand, SiteLearning
 from scrawler.revisit.policy import Bounds, Demand
 from scrawler.settings import Settings
-from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.steps import make_steps

@@ -1,24 +1,66 @@
-"""What is known of a party whose URLs are visited again."""
+"""What is known of parties and sites whose URLs are visited again."""
 
 from __future__ import annotations
 
+from scrawler.features.revisit.store.kinds import CELLS, SITE_RATES, URL_CHANGE, URL_STATE, CellRow, SiteRates
 from scrawler.model.row_kinds import Row, RowKind
+from scrawler.model.visits import UrlChange, UrlState
 from scrawler.revisit.due import RevisitPolicy
+from scrawler.revisit.learning import SiteLearning
 
 
 class PartyVisits:
-    """How the URLs of a party become due again, and how their texts are compared."""
+    """How the URLs of a party become due again, how their texts are compared, and what visits have found."""
 
-    __slots__ = ("near", "policy")
+    __slots__ = ("_changes", "_states", "near", "policy")
 
     def __init__(self, policy: RevisitPolicy, near: int | None) -> None:
         """`near` is by how many bits of their simhash texts may differ; None: bytes are compared."""
         self.policy = policy
         self.near = near
+        self._states: dict[bytes, UrlState] = {}
+        self._changes: tuple[UrlChange, ...] = ()
+
+    def note(self, state: UrlState, changes: tuple[UrlChange, ...]) -> None:
+        """Note what is known of a URL from now on, and what of it has changed."""
+        self._states[state.url_hash] = state
+        self._changes += changes
+
+    @property
+    def weight(self) -> int:
+        """States that wait."""
+        return len(self._states)
 
     def take_rows(self, into: dict[RowKind, tuple[Row, ...]]) -> None:
-        """Add no rows: what visits find stands with the party."""
+        """Add what visits have found since this was last called."""
+        if self._states:
+            into[URL_STATE] = tuple(self._states.values())
+            self._states = {}
+        if self._changes:
+            into[URL_CHANGE] = self._changes
+            self._changes = ()
 
     def owns(self, url: str) -> bool:
         """Return False: URLs are those of the crawler."""
         return False
+
+
+class SiteVisits:
+    """What visits to a site show of how often its pages change, once one of its parties has URLs that become due."""
+
+    __slots__ = ("_site_id", "learning")
+
+    def __init__(self, site_id: int) -> None:
+        self._site_id = site_id
+        self.learning: SiteLearning | None = None
+
+    def take_rows(self, into: dict[RowKind, tuple[Row, ...]]) -> None:
+        """Add what has changed since this was last called."""
+        if self.learning is None:
+            return
+        rates, moved = self.learning.take()
+        own = self.learning.has_budget
+        if rates is not None:
+            into[SITE_RATES] = (SiteRates(self._site_id, rates),)
+        if moved:
+            into[CELLS] = tuple([CellRow(self._site_id, cell, pages, own) for cell, pages in sorted(moved.items())])

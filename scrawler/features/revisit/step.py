@@ -16,7 +16,7 @@ from scrawler.extract.links import PageLinks
 from scrawler.extract.simhash import fingerprint_of
 from scrawler.features.revisit.prints import print_of
 from scrawler.features.revisit.shares import VisitShares
-from scrawler.features.revisit.states import PartyVisits
+from scrawler.features.revisit.states import PartyVisits, SiteVisits
 from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.visited import note_visit
 from scrawler.fetch.downloader import Response
@@ -47,16 +47,23 @@ class RevisitStep:
         self._known = known
         self._shares = shares
 
+    def site_state(self, site: SiteContext) -> SiteVisits | None:
+        """Return what is learned of a site, where URLs of it may become due again."""
+        rules = self._rules_of(site)
+        may_be_due = site.visited is not None or rules.revisit != "off" or rules.keep
+        return SiteVisits(site.id) if may_be_due else None
+
     def party_state(self, site: SiteContext, party: SeedContext) -> PartyVisits | None:
         """Return how the URLs of a party become due again, if they do; in a later round its limits begin anew."""
-        rules, seed = self._rules_of(site), party.seed
-        if site.visited is None and rules.revisit == "off" and not rules.keep:
+        of_site = self._of_site(site)
+        if of_site is None:
             return None
+        rules, seed = self._rules_of(site), party.seed
         wishes = rules.revisit_wishes.of_seed(self._known.seed_columns(seed.id))
         if site.visited is None and wishes.word == "off":
             return None
-        if site.learning is None:
-            site.learning = self._learning(site, wishes)
+        if of_site.learning is None:
+            of_site.learning = self._learning(site, wishes)
         before = self._known.counts_before(seed.id, seed.round - 1) if seed.round else None
         if before is not None:
             party.base, party.base_ms = before
@@ -87,13 +94,20 @@ class RevisitStep:
             visits = self._begun(flight)
         found = cast("PageFound | None", page.found[self.at]) if page is not None and page.found else None
         if found is None:
-            return note_visit(flight, row, response, visits)
+            return note_visit(flight, row, response, visits, self._learned(flight.site))
         if page is not None and page.links is not None:
             row = row._replace(simhash=found.simhash)
-        return note_visit(flight, row, response, visits, found.text_print)
+        return note_visit(flight, row, response, visits, self._learned(flight.site), found.text_print)
 
     def _visits(self, party: SeedContext) -> PartyVisits | None:
         return cast("PartyVisits | None", party.state_of(self.at))
+
+    def _of_site(self, site: SiteContext) -> SiteVisits | None:
+        return cast("SiteVisits | None", site.state_of(self.at))
+
+    def _learned(self, site: SiteContext) -> SiteLearning | None:
+        of_site = self._of_site(site)
+        return None if of_site is None else of_site.learning
 
     def _begun(self, flight: PageFlight) -> PartyVisits:
         """Let what visits find be noted from now on: somebody has sent a URL of the party that was visited before."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from scrawler.features.revisit.log import Changes
+from scrawler.features.revisit.store.sitemap_words import reported
 from scrawler.insight.answer import Fact, utc
 from scrawler.insight.reporting import Added, Reported
 from scrawler.insight.sections import Section, Table
@@ -12,7 +13,6 @@ from scrawler.model.visits import LISTED, NEVER, ChangeKind, UrlState
 from scrawler.store.engine import Database
 from scrawler.store.reports import Reports
 from scrawler.store.seeds import Seeds
-from scrawler.store.sitemap_words import reported
 from scrawler.store.traces import MOST_READ, Traces
 from scrawler.units import counted
 

@@ -10,21 +10,28 @@ from scrawler.fetch.downloader import Response
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.visits import UrlState, known_visit
+from scrawler.revisit.learning import SiteLearning
 from scrawler.revisit.visit import after_visit
 
 
 def note_visit(
-    flight: PageFlight, row: PageRow, response: Response | None, visits: PartyVisits, text_print: bytes = b""
+    flight: PageFlight,
+    row: PageRow,
+    response: Response | None,
+    visits: PartyVisits,
+    learning: SiteLearning | None,
+    text_print: bytes = b"",
 ) -> PageRow:
     """Note the state of the URL that an entry names, and what has changed; return its row with flags of that.
 
-    `response` is the answer, if one came; `text_print` is of its text, if texts are compared.
+    `response` is the answer, if one came; `learning` is taught what the visit shows of its site. `text_print` is of its
+    text, if texts are compared.
     """
     site, party, known = flight.site, flight.party, flight.known
     before = known.state if known is not None else None
     if before is not None and row.result == Result.SPARED.value:
         spared = spared_state(before, row.visit, row.fetched_at)
-        party.note_visit(spared, ())
+        visits.note(spared, ())
         _forget(site, spared)
         return row
     etag = last_modified = ""
@@ -39,14 +46,14 @@ def note_visit(
         visits.policy,
         in_round=party.seed.round > 0,
         original=None if original is None else (original.url, original.date_ms),
-        learning=site.learning,
+        learning=learning,
         text_print=text_print,
         near=visits.near or 0,
     )
     state = visited.state
     if party.told is not None and state.flags & PageFlag.CHANGE_LIST and state.due_at > 0:
         state = state._replace(due_at=min(state.due_at, row.fetched_at + party.told.fresh_ms))
-    party.note_visit(state, visited.changes)
+    visits.note(state, visited.changes)
     _try_lists(flight, visited.row)
     if before is not None and row.result == Result.NOT_MODIFIED.value:
         party.counts.saved += before.length

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from scrawler.core.party.entries import encode, stored_entry
+from scrawler.features.revisit.store.demand import Demands, keep_rates
+from scrawler.features.revisit.store.kinds import CellRow
 from scrawler.features.revisit.store.rounds import Revisits
 from scrawler.features.synthweb.changes import PageChanges
-from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import REVISIT
 from scrawler.model.scope import Scope
 from scrawler.model.visits import LISTED, UrlState
@@ -20,7 +21,6 @@ from scrawler.revisit.policy import Bounds
 from scrawler.revisit.visit import after_visit
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.crawls import Crawls
-from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.store.frontier import state_of
 from scrawler.store.seeds import NewSeed, Seeds
@@ -95,10 +95,12 @@ class KeptSite:
             )  # fmt: skip
             states.append(after_visit(known, row, "", "", self._policy, True, learning=self._learning).state)
         rates, cells = self._learning.take()
-        delta = SiteDelta(1, 1, (), 0, rates=rates, demand=tuple(cells.items()))
+        moved = [CellRow(1, cell, pages, own_budget=False) for cell, pages in cells.items()]
         with self._database.begin() as connection:
             self._states.run(connection, sorted(states))
-            self._demands.write(connection, 1, [delta])
+            if rates is not None:
+                keep_rates(connection, 1, rates)
+            self._demands.write(connection, 1, moved)
             connection.exec_driver_sql("UPDATE lane SET cursor_position = length")
             connection.exec_driver_sql(
                 f"UPDATE seed SET state = 'done', end_reason = 'completed', ended_at = {now}, due_at = 0, states_to = 1"

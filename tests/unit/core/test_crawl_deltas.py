@@ -7,10 +7,11 @@ from dataclasses import fields, replace
 import pytest
 
 from scrawler.core.durable.deltas import merged
+from scrawler.features.revisit.store.kinds import CELLS, SITE_RATES, URL_CHANGE, URL_STATE, CellRow, SiteRates
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.replaced import WaitingRow
-from scrawler.model.row_kinds import RowKind
+from scrawler.model.row_kinds import RowKind, rows_of_kind
 from scrawler.model.rows import (
     ExternalRow,
     PageRow,
@@ -95,15 +96,22 @@ def test_an_older_lease_of_a_site_is_kept_apart() -> None:
 def test_of_visits_nothing_is_left_out() -> None:
     """Of two states of a URL the later one counts; each change is one; cells of demand are added up."""
     url, other = url_hash("http://a/1"), url_hash("http://a/2")
-    first = replace(of_seed(1), states=(state_of(url, 1), state_of(other, 1)), changes=(change_of(url, 1),))
-    second = replace(of_seed(1), states=(state_of(url, 2),), changes=(change_of(url, 2),))
-    one = replace(of_site(1, first), demand=((3, 2), (5, 1)), rates=b"1")
-    (site,) = merged([one, replace(of_site(1, second), demand=((3, -1), (5, -1), (7, 1))), of_site(1, released=True)])
+    states = (state_of(url, 1), state_of(other, 1))
+    first = replace(of_seed(1), rows=((URL_STATE, states), (URL_CHANGE, (change_of(url, 1),))))
+    second = replace(of_seed(1), rows=((URL_STATE, (state_of(url, 2),)), (URL_CHANGE, (change_of(url, 2),))))
+    one = replace(of_site(1, first), rows=((CELLS, cells({3: 2, 5: 1})), (SITE_RATES, (SiteRates(1, b"1"),))))
+    two = replace(of_site(1, second), rows=((CELLS, cells({3: -1, 5: -1, 7: 1})),))
+    (site,) = merged([one, two, of_site(1, released=True)])
     (seed,) = site.seeds
-    assert {(row.url_hash, row.visit) for row in seed.states} == {(url, 2), (other, 1)}
-    assert [row.visit for row in seed.changes] == [1, 2]
-    assert dict(site.demand) == {3: 1, 5: 0, 7: 1}
-    assert (site.rates, site.released) == (b"1", True)
+    assert {(row.url_hash, row.visit) for row in rows_of_kind(seed.rows, URL_STATE)} == {(url, 2), (other, 1)}
+    assert [row.visit for row in rows_of_kind(seed.rows, URL_CHANGE)] == [1, 2]
+    assert {row.cell: row.pages for row in rows_of_kind(site.rows, CELLS)} == {3: 1, 5: 0, 7: 1}
+    assert (rows_of_kind(site.rows, SITE_RATES), site.released) == ((SiteRates(1, b"1"),), True)
+
+
+def cells(pages: dict[int, int]) -> tuple[CellRow, ...]:
+    """How many pages more cells have."""
+    return tuple(CellRow(1, cell, number, own_budget=False) for cell, number in pages.items())
 
 
 def state_of(key: bytes, visit: int) -> UrlState:
@@ -128,8 +136,6 @@ def test_no_rows_are_left_out() -> None:
         "patterns": PatternRow(1, b"h", "p", 1, 0, 0, 0, ""),
         "rejections": RejectionRow(1, b"h", "depth", "http://x/", ""),
         "sitemap_urls": SitemapRow(1, b"h", 0, "http://x/"), "published": PublishedRow(1, b"h", 5, 0, "http://x/"),
-        "states": UrlState(*[1, b"h", *["x"] * 20]),  # type: ignore[arg-type]
-        "changes": UrlChange(1, 1, b"h", "http://x/", "new", 0, ""),
         "replaced": WaitingRow(1, 1, "http://x/", "cut", 200, "", 1, b"", 1, "f", 1, 1, 0, 0), "marked": 3, "kept": 2,
     }  # fmt: skip
     rows = {one.name for one in fields(SeedDelta) if str(one.type).startswith("tuple[") and one.default == ()}

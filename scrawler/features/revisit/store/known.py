@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import select
 
+from scrawler.features.revisit.store.demand import Demands
 from scrawler.model.seeds import SeedCounts
-from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.store.seeds import columns_of
 from scrawler.store.tables import SEED_COUNTS, seed, seed_round

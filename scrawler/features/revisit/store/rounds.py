@@ -19,7 +19,9 @@ from sqlalchemy import Connection, case, insert, or_, select, update
 from sqlalchemy import func as sql
 
 from scrawler.features.revisit.store.budget import Purse
+from scrawler.features.revisit.store.demand import Demands
 from scrawler.features.revisit.store.first_states import FirstStates, Headers, is_free
+from scrawler.features.revisit.store.sitemap_words import may_spare, sort_by_words
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
@@ -28,14 +30,12 @@ from scrawler.revisit.demand import kind_of
 from scrawler.revisit.due import Off, RevisitPolicy, Seen, Wishes
 from scrawler.revisit.learning import Learned, SiteLearning, unpack_rates
 from scrawler.revisit.visit import SITEMAP_FRESH
-from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
 from scrawler.store.faults import read_json
 from scrawler.store.frontier import state_of
 from scrawler.store.relisting import Packed, Relisting, let_go_on
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, Reaches, sliced
 from scrawler.store.seeds import columns_of
-from scrawler.store.sitemap_words import may_spare, sort_by_words
 from scrawler.store.tables import SEED_COUNTS, crawl, lane, seed, seed_round, site, url_state
 from scrawler.tuples.classes import NamedTuple
 

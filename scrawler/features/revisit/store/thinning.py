@@ -15,23 +15,22 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
+from scrawler.features.revisit.store.kinds import URL_STATE
 from scrawler.model.deltas import SeedDelta
+from scrawler.model.row_kinds import rows_of_kind
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KIND_FLAGS
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.orphans import OrphanWriter, Span
 from scrawler.store.page_classes import SIZES, TIMES
-from scrawler.store.page_sums import KindSum, PageSum, PageSums, TypeSum, kind_of, page_sums
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import page, thinned
+from scrawler.store.thinned import ALIKE, SUMS
 from scrawler.tuples.classes import NamedTuple
 
 _MOST = 5_000  # rows that go with one checkpoint; more go with later ones
 _MONTH: Millis = 30 * 86_400_000  # visits of one are added up
-_TYPES = 2_000  # media types that are told
-_SUMS = ("pages", "bytes", "longest", "retried", "first_at", "last_at", "first_id")
-_ALIKE = ("result", "status", "depth", "flags", "content_type", "size", "time", "month")
 _COLUMNS = [
     page.c[name]
     for name in (
@@ -74,7 +73,7 @@ class Thinning:
         """Keep the newest `keep` visits of each URL."""
         self._keep = keep
         self._orphans = OrphanWriter(database.compiler)
-        columns = ("seed_id", "group_hash", *_ALIKE, *_SUMS)
+        columns = ("seed_id", "group_hash", *ALIKE, *SUMS)
         self._sums = BulkInsert.replacing(thinned, columns, database.compiler)
 
     def thin(self, connection: Connection, seeds: Iterable[SeedDelta]) -> int:
@@ -82,7 +81,9 @@ class Thinning:
         gone = 0
         spans: list[Span] = []
         for one in seeds:
-            newest = {state.url_hash: state.visit for state in one.states if state.visit > self._keep}
+            newest = {
+                state.url_hash: state.visit for state in rows_of_kind(one.rows, URL_STATE) if state.visit > self._keep
+            }
             for part in sliced(sorted(newest)):
                 if gone >= _MOST:
                     break
@@ -113,46 +114,11 @@ class Thinning:
         hashes = {_group_hash(alike): alike for alike in sums}
         for part in sliced(sorted(hashes)):
             known = thinned.c.seed_id == seed_id, thinned.c.group_hash.in_(part)
-            columns = (thinned.c[name] for name in _SUMS)
+            columns = (thinned.c[name] for name in SUMS)
             for found in connection.execute(select(thinned.c.group_hash, *columns).where(*known)):
                 alike = hashes[bytes(found[0])]
                 sums[alike] = _Sum(*found[1:]).plus(sums[alike])
         self._sums.run(connection, sorted((seed_id, _group_hash(alike), *alike, *sums[alike]) for alike in sums))
-
-
-def all_sums(database: Database, seed_id: int | None) -> PageSums:
-    """Add up the pages of a seed, of all if None, those of visits whose rows have gone among them."""
-    sums = page_sums(database, seed_id)
-    return database.reading(lambda connection: _with_thinned(connection, sums, seed_id))
-
-
-def _with_thinned(connection: Connection, sums: PageSums, seed_id: int | None) -> PageSums:
-    columns = [thinned.c[name] for name in (*_ALIKE, *_SUMS)]
-    query = select(*columns) if seed_id is None else select(*columns).where(thinned.c.seed_id == seed_id)
-    rows = connection.execute(query).all()
-    if not rows:
-        return sums
-    kinds: defaultdict[tuple[str, int, int], list[int]] = defaultdict(lambda: [0, 0])
-    types = {one.content_type: one for one in sums.types}
-    pages = list(sums.pages)
-    for row in rows:
-        pages.append(
-            PageSum(
-                *(row.result, row.status, row.depth, row.flags, 0, row.pages, row.bytes, row.retried),
-                *(row.first_at, row.last_at, row.first_id),
-            )
-        )
-        if row.result == "fetched":
-            added = kinds[kind_of(row.content_type), row.size, row.time]
-            added[0] += row.pages
-            added[1] += row.bytes
-            old = types.get(row.content_type, TypeSum(row.content_type, 0, 0, 0))
-            types[row.content_type] = TypeSum(
-                row.content_type, old.pages + row.pages, old.bytes + row.bytes, max(old.longest, row.longest)
-            )
-    more = [KindSum(*key, *number) for key, number in kinds.items()]
-    frequent = sorted(types.values(), key=lambda one: (-one.pages, one.content_type))[:_TYPES]
-    return PageSums(pages, [*sums.kinds, *more], frequent)
 
 
 def _alike(row: AnyRow) -> tuple[Any, ...]:

@@ -11,8 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, insert, select, update
 
+from scrawler.features.revisit.store.kinds import URL_STATE
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.results import Result
+from scrawler.model.row_kinds import rows_of_kind
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import UrlState
 from scrawler.revisit.change import SitemapTrust, Trust, changefreq_interval_s, changefreq_is_right
@@ -85,7 +87,7 @@ def states_before(
     """Return when URLs that are visited again were visited before, and how often they had changed; see `learn`."""
     found: dict[tuple[int, bytes], tuple[Millis, int]] = {}
     for one in _in_rounds(deltas):
-        for part in sliced([state.url_hash for state in one.states if state.visit]):
+        for part in sliced([state.url_hash for state in _states(one) if state.visit]):
             query = select(url_state.c.url_hash, url_state.c.visited_at, url_state.c.changes)
             mine = url_state.c.seed_id == one.seed_id, url_state.c.url_hash.in_(part)
             for row in connection.execute(query.where(*mine)):
@@ -125,11 +127,15 @@ def _taught(trust: SiteWords, state: UrlState, words: Words, visited_at: Millis,
 
 
 def _in_rounds(deltas: Iterable[SiteDelta]) -> list[SeedDelta]:
-    return [one for delta in deltas for one in delta.seeds if any(state.visit for state in one.states)]
+    return [one for delta in deltas for one in delta.seeds if any(state.visit for state in _states(one))]
+
+
+def _states(one: SeedDelta) -> tuple[UrlState, ...]:
+    return rows_of_kind(one.rows, URL_STATE)
 
 
 def _said_of(connection: Connection, one: SeedDelta) -> list[tuple[UrlState, Words]]:
-    states = [state for state in one.states if state.visit and state.position >= 0]
+    states = [state for state in _states(one) if state.visit and state.position >= 0]
     said = words_of(connection, one.seed_id, [state.url_hash for state in states], with_times=False)
     return [(state, words) for state in states if (words := said.get(state.url_hash)) is not None]
 

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model.deltas import SiteDelta
+from scrawler.features.revisit.store.kinds import CellRow
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.tables import revisit_demand, site
@@ -49,18 +49,15 @@ class Demands:
         known = self._database.rows(select(site.c.rates).where(site.c.id == site_id))
         return bytes(known[0][0]) if known else b"", {row[0]: row[1] for row in rows}
 
-    def write(self, connection: Connection, machine_id: int, deltas: Iterable[SiteDelta]) -> None:
-        """Add what visits to sites have moved, and keep what they have shown of their rates."""
-        moved: Counter[int] = Counter()
+    def write(self, connection: Connection, machine_id: int, moved: Iterable[CellRow]) -> None:
+        """Add what visits to sites have moved."""
+        of_all: Counter[int] = Counter()
         rows: list[tuple[Any, ...]] = []
-        for delta in deltas:
-            for cell, number in delta.demand:
-                moved[cell] += number
-            if delta.own_budget:
-                rows += _site_rows(delta.site_id, dict(delta.demand))
-            if delta.rates is not None:
-                keep_rates(connection, delta.site_id, delta.rates)
-        rows += [(ALL_SITES, machine_id, cell, number) for cell, number in moved.items() if number]
+        for one in moved:
+            of_all[one.cell] += one.pages
+            if one.own_budget and one.pages:
+                rows.append((one.site_id, BEFORE_ANY, one.cell, one.pages))
+        rows += [(ALL_SITES, machine_id, cell, number) for cell, number in of_all.items() if number]
         self._rows.run(connection, sorted(rows))
 
     def add(self, connection: Connection, site_id: int, cells: Mapping[int, int], own_budget: bool) -> None:

@@ -1,33 +1,35 @@
-"""Rows of URLs that are visited again: what visits have found, what was learned of it, and what servers publish."""
+"""Writes rows of URLs that are visited again: what visits have found, what was learned of it, what servers publish."""
 
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
+from scrawler.features.revisit.store.demand import Demands, keep_rates
+from scrawler.features.revisit.store.kinds import CELLS, SITE_RATES, URL_CHANGE, URL_STATE
+from scrawler.features.revisit.store.published import make_due
+from scrawler.features.revisit.store.sitemap_words import learn, pull_forward, states_before
+from scrawler.features.revisit.store.thinning import Thinning
+from scrawler.model.row_kinds import rows_of_kind
 from scrawler.model.rows import PublishedRow, PublisherRow
 from scrawler.model.visits import UrlChange, UrlState
 from scrawler.store.batches import Batch
 from scrawler.store.bulk import BulkInsert
-from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
-from scrawler.store.published import make_due
-from scrawler.store.sitemap_words import learn, pull_forward, states_before
 from scrawler.store.tables import published_url, publisher, url_change, url_state
-
-if TYPE_CHECKING:
-    from scrawler.store.thinning import Thinning
 
 _BY_URL = itemgetter(0, 1)
 
 
 class VisitRows:
-    """Writes these rows for one machine, each step by itself: a crawl of one round has none of them."""
+    """Writes these rows for one machine."""
 
-    def __init__(self, database: Database, machine_id: int) -> None:
+    kinds = (URL_STATE, URL_CHANGE, SITE_RATES, CELLS)
+
+    def __init__(self, database: Database, machine_id: int, keep: int | None = None) -> None:
+        """With `keep` so many of the newest visits of each URL are kept, and those that say something."""
         self._database = database
         self._machine_id = machine_id
-        self._thinning: Thinning | None = None
+        self._thinning = None if keep is None else Thinning(database, keep)
         compiler = database.compiler
         self._states = BulkInsert.replacing(url_state, UrlState._fields, compiler)
         self._changes = BulkInsert.inserting(url_change, UrlChange._fields, compiler)
@@ -35,21 +37,24 @@ class VisitRows:
         self._publishers = BulkInsert.replacing(publisher, PublisherRow._fields, compiler)
         self._demands = Demands(database)
 
-    def thin(self, keep: int) -> None:
-        """Keep the newest visits of each URL from now on, so many, and those that say something; see `thinning.py`."""
-        from scrawler.store.thinning import Thinning  # few crawls take visits together
+    def write(self, batch: Batch) -> None:
+        """Write what a batch has of them."""
+        if any(one.rows for one in batch.seeds):
+            self._write_states(batch)
+        if any(one.rows for one in batch.sites):
+            self._write_demand(batch)
+        self._write_published(batch)
 
-        self._thinning = Thinning(self._database, keep)
-
-    def write_states(self, batch: Batch) -> None:
+    def _write_states(self, batch: Batch) -> None:
         """Write what visits have found of URLs, and learn of it how far a site's sitemaps are right."""
-        if not any(one.states or one.changes for one in batch.seeds):
+        states, changes = batch.rows_of_kind(URL_STATE), batch.rows_of_kind(URL_CHANGE)
+        if not (states or changes):
             return
         connection = batch.connection
-        visited = [delta for delta in batch.sites if any(one.states for one in delta.seeds)]
+        visited = [one for one in batch.sites if any(rows_of_kind(seed.rows, URL_STATE) for seed in one.seeds)]
         before = states_before(connection, visited)
-        self._states.run(connection, sorted(batch.rows("states"), key=_BY_URL))
-        self._changes.run(connection, list(batch.rows("changes")))
+        self._states.run(connection, sorted(states, key=_BY_URL))
+        self._changes.run(connection, changes)
         if self._thinning is not None:
             self._thinning.thin(connection, batch.seeds)
         if before:
@@ -57,12 +62,13 @@ class VisitRows:
         if any(one.sitemap_urls for delta in visited for one in delta.seeds):
             pull_forward(connection, visited, database_time(connection, self._database.clock))
 
-    def write_demand(self, batch: Batch) -> None:
+    def _write_demand(self, batch: Batch) -> None:
         """Write how often pages change, and what visits these ask for."""
-        if learned := [one for one in batch.sites if one.demand or one.rates is not None]:
-            self._demands.write(batch.connection, self._machine_id, learned)
+        for one in sorted(batch.rows_of_kind(SITE_RATES)):
+            keep_rates(batch.connection, one.site_id, one.rates)
+        self._demands.write(batch.connection, self._machine_id, batch.rows_of_kind(CELLS))
 
-    def write_published(self, batch: Batch) -> None:
+    def _write_published(self, batch: Batch) -> None:
         """Write what servers publish of their URLs; those that have changed since their last visit are due now."""
         connection = batch.connection
         if rows := sorted(batch.rows("published"), key=_BY_URL):
