@@ -207,7 +207,7 @@ def test_the_part_of_an_address_never_grows_in_a_life(tmp_path: Path) -> None:
     given = Settings(agents=file, agent="a", exchange_secret_file=secret, per_ip=8, delay_per_ip=0.5)
     with closing(open_database(f"sqlite:///{tmp_path / 'a.db'}")) as database:
         crawl = Crawls(database).open("crawl", Scope.HOST)
-        building = built(Settings(), crawl, 1, database, print)
+        building = built(Settings(), crawl, 1, database, print, threading.Event())
         building.settings = given
         run = AgentRun(building)
         parts = [run.settings_of(given).per_ip]

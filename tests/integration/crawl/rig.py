@@ -93,7 +93,7 @@ def watch(
     archive = WarcWriter(settings.pages_dir, crawl.warc_prefix(number), info={})
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
-    building = built(settings, crawl, number, database, print)
+    building = built(settings, crawl, number, database, print, stop)
     building.externals = make_externals(database)
     stores = replace(Stores.of(building), frontier=frontier)
     machine, resolver = build_machine(building, stores, archive, stop)
