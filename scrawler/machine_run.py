@@ -221,7 +221,7 @@ class MachineRun:
             look = partial(self._look, machine, stores, resolver, on_progress)
             with suppress(StoreBusyError):
                 look()  # the supervisor has to know which machine it is before a page is read
-            with self._indexing(archive, machine), self._beside(machine):
+            with self._indexing(archive, machine), self._building.work_beside(machine):
                 machine.run(heartbeat, look, _LOOK_EVERY)
             with suppress(StoreBusyError):
                 look()  # what is shown last is how it ended
@@ -247,14 +247,6 @@ class MachineRun:
     def _heartbeat(self, machine: Machine, stores: Stores) -> Heartbeat:
         beat, patience = partial(self._beat, machine), self._settings.database_patience
         return Heartbeat(beat, machine.permission.lease, stores.clock, BEAT_EVERY / 1000, patience)
-
-    @contextmanager
-    def _beside(self, machine: Machine) -> Iterator[None]:
-        """Do in the block what features do beside a machine."""
-        with ExitStack() as stack:
-            for work in self._building.beside:
-                stack.enter_context(work(machine))
-            yield
 
     @contextmanager
     def _indexing(self, archive: Archive, machine: Machine) -> Iterator[None]:

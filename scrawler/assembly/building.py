@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import field
 from functools import partial
 from threading import Event, RLock
@@ -16,6 +16,7 @@ from scrawler.core.blame.slots import Slots
 from scrawler.core.distribution.openers import Opener
 from scrawler.core.machine.machine import Machine, OnSettings
 from scrawler.core.party.earlier import Copies, EarlierSite
+from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.feature import hooked, part_of_feature
 from scrawler.fetch.downloader import Downloader
@@ -32,7 +33,6 @@ from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
 from scrawler.store.externals import AsCandidates, Externals, Forgotten
-from scrawler.store.guests import GuestInboxes
 from scrawler.store.inboxes import Inboxes
 from scrawler.store.partitions import LivePartition, Partition
 from scrawler.store.row_writers import FeatureWriter
@@ -82,8 +82,10 @@ class Building:
         views: each makes of settings what this machine does, now and whenever they change.
         followers: are told of settings that have changed.
         may_ask, may_claim: whether hosts may be asked, sites be claimed; called under the turn.
+        may_stay: whether a site may stay with the machine; None: where it is the machine's own by the partition.
+        at_heartbeats: each is asked with a heartbeat, and tells whether sites may have to be given back.
         openers: what keeps the crawl open, and may bring further seeds.
-        last_openers: what keeps the crawl open, asked after the seeds were looked at once more.
+        last_openers: the same, asked after the seeds were looked at once more.
         beside: each is entered before the machine runs, with the machine, and left when it has ended.
         machines: how many share the crawl at first.
         most_waiting: seeds that may wait without a place while they are asked.
@@ -107,7 +109,6 @@ class Building:
     partition: Partition
     externals: Externals
     inboxes: Inboxes
-    guest_inboxes: GuestInboxes
     listens: bool
     make_claims: MakeClaims = Claims
     make_checkpoints: MakeCheckpoints = Checkpoints
@@ -119,6 +120,8 @@ class Building:
     followers: list[Callable[[Settings], None]] = field(default_factory=list)
     may_ask: list[Callable[[], bool]] = field(default_factory=list)
     may_claim: list[Callable[[], bool]] = field(default_factory=list)
+    may_stay: Callable[[SiteContext], bool] | None = None
+    at_heartbeats: list[Callable[[], bool]] = field(default_factory=list)
     openers: list[Opener] = field(default_factory=list)
     last_openers: list[Opener] = field(default_factory=list)
     beside: list[WorkBeside] = field(default_factory=list)
@@ -143,11 +146,19 @@ class Building:
             settings = view(settings)
         return settings
 
+    @contextmanager
+    def work_beside(self, machine: Machine) -> Iterator[None]:
+        """Do in the block what is done beside the machine."""
+        with ExitStack() as stack:
+            for work in self.beside:
+                stack.enter_context(work(machine))
+            yield
+
     def follow(self, settings: Settings) -> None:
         """Let the parts of the store follow other settings from now on."""
         self.boundary.boundary = Boundary(settings.boundary)
         self.partition.kind = PartitionKind(settings.partition)
-        self.inboxes.max_depth = self.guest_inboxes.max_depth = settings.max_depth
+        self.inboxes.max_depth = settings.max_depth
         for follow in self.followers:
             follow(settings)
 
@@ -173,7 +184,6 @@ def built(
         partition=LivePartition(database, machine_id, settings.partition),
         externals=AsCandidates(database, settings.max_candidates),
         inboxes=Inboxes(*place),
-        guest_inboxes=GuestInboxes(*place),
         listens=False,
     )
     _make_externals(building)

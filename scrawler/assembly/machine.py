@@ -27,7 +27,6 @@ from scrawler.core.distribution.selector import SelectorPorts, UrlSelector
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.machine.crew import Crew, look_again
 from scrawler.core.machine.ending import Ending, Stopping
-from scrawler.core.machine.guests import Guest
 from scrawler.core.machine.lease import Lease
 from scrawler.core.machine.listener import Arrivals, InboxListener
 from scrawler.core.machine.machine import Machine, MachineParts
@@ -36,8 +35,8 @@ from scrawler.core.outage.standstill import Standstill, StandstillPorts
 from scrawler.core.party.site import SiteContext
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.claims import ClaimedSite
-from scrawler.model.exchange import Mode, WaitingUrl
-from scrawler.model.machines import LEASE
+from scrawler.model.exchange import WaitingUrl
+from scrawler.model.machines import LEASE, Living
 
 _LEASE_MARGIN = 3.0  # seconds before the end of its lease at which a machine stops to start requests
 _NAMES_WAITING = 20_000  # names that may wait for a thread of the resolver
@@ -98,14 +97,13 @@ def _put_together(
         standstill.name_found,
         hosts,
     )
-    guest = _guest(building, stores, crew)
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
         partial(_waiting, building, stores), building.earlier, steps.site_states,
         steps.party_states,
     )  # fmt: skip
-    ports = _selector_ports(building, stores, crew, checkpointer, permission, sharing, distribution, ending, guest)
+    ports = _selector_ports(building, stores, crew, checkpointer, permission, sharing, distribution, ending)
     selector = UrlSelector(
         stores.claims, taker, queue, resolver, origins, turn, stopping, inbox, settings.seeds_per_thread,
         building.machines, ports, settings.balance_machines,
@@ -147,17 +145,10 @@ def _put_together(
         rules=rules,
         hosts=hosts,
         origins=origins,
-        follow_partition=lambda living: stores.partition.follow(living) | guest.look(),
-        may_stay=lambda site: guest.may_stay(site) if site.visits else stores.partition.is_mine(site.key),
+        follow_partition=partial(_follow_partition, building),
+        may_stay=building.may_stay or (lambda site: stores.partition.is_mine(site.key)),
     )
     return Machine(parts, settings.threads, building.machines, building.on_settings)
-
-
-def _guest(building: Building, stores: Stores, crew: Crew) -> Guest:
-    settings = building.settings
-    crosses_over = settings.mode is Mode.CROSS_OVER
-    open_parties = partial(stores.guest_inboxes.open_parties, settings.send_list_max) if crosses_over else _nothing
-    return Guest(stores.visits, crew, open_parties, settings.seeds_per_thread)
 
 
 def _selector_ports(
@@ -169,17 +160,14 @@ def _selector_ports(
     sharing: ServerSharing,
     distribution: Distribution[SiteContext],
     ending: Ending,
-    guest: Guest,
 ) -> SelectorPorts:
     settings, rules = building.settings, building.rules
-    waits_for_guests = stores.guest_inboxes.waits if settings.mode is Mode.CROSS_OVER else _nothing
     arrivals = Arrivals(stores.inboxes, settings.send_list_max)
     return SelectorPorts(
         holding=lambda: crew.has_sites() or not checkpointer.idle,
         held_sites=crew.held_sites,
         free_places=crew.free_places,
         may_claim=partial(_all, (permission.may_start, *building.may_claim)),
-        visit=guest.visit,
         keep_at_most=partial(crew.keep_at_most, checkpointer.submit, sharing.budget),
         keep_queued_at_most=partial(crew.keep_at_most, checkpointer.submit, sharing.budget, queued_only=True),
         by_urls=lambda: rules.delay == 0,
@@ -191,13 +179,11 @@ def _selector_ports(
         openers=(
             Opener("external URLs became seeds", lambda: stores.externals.become_seeds() > 0),
             Opener("URLs are on their way between sites", arrivals.on_their_way),
-            Opener("guests have URLs to fetch", waits_for_guests),
             Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
             *building.openers,
         ),
         last_openers=(
             Opener("URLs were sent meanwhile", arrivals.came_meanwhile),
-            Opener("guests have found URLs meanwhile", waits_for_guests),
             *building.last_openers,
         ),
         expect=sharing.budget.expect,
@@ -211,8 +197,10 @@ def _all(questions: Sequence[Callable[[], bool]]) -> bool:
     return all(asked() for asked in questions)
 
 
-def _nothing() -> bool:
-    return False
+def _follow_partition(building: Building, living: Living) -> bool:
+    """Take in which machines live; return whether sites may have to be given back."""
+    have_changed = [building.partition.follow(living), *(look() for look in building.at_heartbeats)]
+    return any(have_changed)
 
 
 def _none_pushed(limit: int) -> int:
@@ -226,8 +214,7 @@ def _waiting(building: Building, stores: Stores, claimed: ClaimedSite) -> Sequen
     """
     if not (claimed.visits or building.listens or any(seed.reopened for seed in claimed.seeds)):
         return ()
-    inboxes = stores.guest_inboxes if claimed.visits else stores.inboxes
-    return inboxes.of_sites([claimed.key], building.settings.send_list_max).get(claimed.key, ())
+    return stores.inboxes.of_claimed(claimed, building.settings.send_list_max)
 
 
 def _site_released(crew: Crew, budget: AddressBudget, checkpointer: Checkpointer, site: SiteContext) -> None:

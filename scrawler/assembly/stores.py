@@ -10,7 +10,6 @@ from scrawler.store.claims import Claims
 from scrawler.store.engine import Database
 from scrawler.store.externals import Externals
 from scrawler.store.frontier import Frontier
-from scrawler.store.guests import GuestInboxes, Visits
 from scrawler.store.inboxes import Inboxes
 from scrawler.store.partitions import Partition
 from scrawler.store.robots import RobotsCopies
@@ -36,8 +35,6 @@ class Stores:
     externals: Externals
     boundary: CrawlBoundary
     inboxes: Inboxes
-    guest_inboxes: GuestInboxes
-    visits: Visits
     slow: SlowSeeds
     clock: DatabaseClock
     partition: Partition  # who owns which site
@@ -61,8 +58,6 @@ class Stores:
             externals=building.externals,
             boundary=building.boundary,
             inboxes=building.inboxes,
-            guest_inboxes=building.guest_inboxes,
-            visits=Visits(database, machine_id),
             slow=SlowSeeds(database),
             clock=DatabaseClock(),
             partition=building.partition,

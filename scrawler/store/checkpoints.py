@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -13,14 +12,13 @@ from sqlalchemy import Connection, select, update
 
 from scrawler.errors import LeaseLostError, StoreError
 from scrawler.model.deltas import SiteDelta
-from scrawler.model.exchange import GUEST, guest_key
 from scrawler.model.machines import ENDING, Command, MachineState
 from scrawler.store.batches import batch_of
 from scrawler.store.engine import Database
 from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.row_writers import FeatureWriter, RowWriters
 from scrawler.store.rows import AnyRow
-from scrawler.store.sites import ensure_guest_sites, ensure_sites, lock_sites
+from scrawler.store.sites import ensure_sites, lock_sites
 from scrawler.store.tables import machine
 
 
@@ -60,16 +58,12 @@ class Checkpoints:
         if self._committed is None:
             self._committed = self._database.reading(self._checkpoints_so_far)
         number = self._committed
-        guests = [delta for delta in deltas if delta.visits]
-        if guests:
-            deltas = [_of_guests(delta) if delta.visits else delta for delta in deltas]
 
         def work(connection: Connection) -> None:
             if self._tried:  # first: rows that are there would be refused
                 self._look_back(connection, number)
             targets = self._targets(connection, deltas)
-            visited = (delta.visits for delta in guests)
-            rows = lock_sites(connection, chain((delta.site_id for delta in deltas), visited, targets.values()))
+            rows = lock_sites(connection, chain(self._locked(deltas), targets.values()))
             dropped = frozenset(one.site_id for one in deltas if not self._owns(rows.get(one.site_id), one))
             valid = [delta for delta in deltas if delta.site_id not in dropped]
             batch = batch_of(connection, valid, targets)
@@ -94,14 +88,14 @@ class Checkpoints:
             raise StoreError(f"machine {self._machine_id} is not in the database {self._database.where}")
         return int(found)
 
+    def _locked(self, deltas: Sequence[SiteDelta]) -> Iterable[int]:
+        """Return the sites that are written, and no others."""
+        return (delta.site_id for delta in deltas)
+
     def _targets(self, connection: Connection, deltas: Sequence[SiteDelta]) -> dict[str, int]:
         """Return the sites to which seeds move, by key; made before any is locked, to lock all in one order."""
-        moves = [(one.rehoming.site_key, delta.visits) for delta in deltas for one in delta.seeds if one.rehoming]
-        if not moves:
-            return {}
-        targets, _ = ensure_sites(connection, {key for key, visits in moves if not visits}, self._database.compiler)
-        of_guests = {key.removeprefix(GUEST) for key, visits in moves if visits}
-        return targets | ensure_guest_sites(connection, of_guests, self._database.compiler)
+        keys = {one.rehoming.site_key for delta in deltas for one in delta.seeds if one.rehoming}
+        return ensure_sites(connection, keys, self._database.compiler)[0] if keys else {}
 
     def _owns(self, row: AnyRow | None, delta: SiteDelta) -> bool:
         return row is not None and (row.owner, row.token) == (self._machine_id, delta.token)
@@ -122,14 +116,3 @@ class Checkpoints:
             if row.state == MachineState.DEAD:
                 raise LeaseLostError("other machines took this one for dead", was_to_end=Command(row.wanted) in ENDING)
             raise StoreError(f"another program commits for machine {self._machine_id}")
-
-
-def _of_guests(delta: SiteDelta) -> SiteDelta:
-    """Let parties of guests that move to another site be parties of guests there."""
-    if not any(one.rehoming for one in delta.seeds):
-        return delta
-    seeds = (
-        replace(one, rehoming=replace(to, site_key=guest_key(to.site_key))) if (to := one.rehoming) else one
-        for one in delta.seeds
-    )
-    return replace(delta, seeds=tuple(seeds))

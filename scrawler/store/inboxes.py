@@ -16,7 +16,7 @@ from sqlalchemy import Connection, or_, select, update
 from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 
-from scrawler.model.claims import SiteState
+from scrawler.model.claims import ClaimedSite, SiteState
 from scrawler.model.exchange import Exchanged, WaitingUrl
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
@@ -97,6 +97,10 @@ class Inboxes:
             if not left:
                 break
         return found
+
+    def of_claimed(self, claimed: ClaimedSite, limit: int) -> list[WaitingUrl]:
+        """Return what waits for a site that this machine has claimed."""
+        return self.of_sites([claimed.key], limit).get(claimed.key, [])
 
     def _known_visit(self, row: AnyRow) -> KnownVisit | None:
         """Return what the last visit to a URL that was pushed has brought, if it was visited for the seed of its row.

@@ -103,7 +103,6 @@ class RowWriters:
             seeds.move_seeds,
             sites.write_sites,
             take_out_of_batch,
-            sites.write_guests,
         )
 
     def add(self, write: Write) -> None:
@@ -227,16 +226,11 @@ class SiteRows:
         self._robots_records.run(batch.connection, sorted(row for one in batch.sites for row in one.robots_records))
 
     def write_sites(self, batch: Batch) -> None:
-        """Write the clocks of sites, and let go of those that are released."""
-        self._write(batch.connection, [(one.site_id, one) for one in batch.sites])
+        """Write what is new of all sites."""
+        self.write(batch.connection, [(one.site_id, one) for one in batch.sites])
 
-    def write_guests(self, batch: Batch) -> None:
-        """Write the same to the rows of the sites at which guests are, and take out what these have listed."""
-        if guests := [one for one in batch.sites if one.visits]:
-            self._write(batch.connection, [(one.visits, one) for one in guests])
-            take_out(batch.connection, [number for one in guests for number in one.taken])
-
-    def _write(self, connection: Connection, sites: Sequence[tuple[int, SiteDelta]]) -> None:
+    def write(self, connection: Connection, sites: Sequence[tuple[int, SiteDelta]]) -> None:
+        """Write the clocks of sites, by their ids, and let go of those that are released."""
         self._sites.run(connection, sorted((site_id, *_clock_of(one)) for site_id, one in sites))
         released = [(site_id, one.resting) for site_id, one in sites if one.released]
         release_sites(connection, [site_id for site_id, _ in released])

@@ -14,7 +14,6 @@ from sqlalchemy import func as sql
 from sqlalchemy.engine import Dialect
 
 from scrawler.model.claims import SiteState
-from scrawler.model.exchange import guest_key
 from scrawler.model.machines import MachineState
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis, url_hash
@@ -77,7 +76,7 @@ def ensure_sites(connection: Connection, keys: Collection[str], dialect: Dialect
     ids: dict[str, int] = {}
     for part in sliced(rows):
         ids.update(
-            zip((key for _, key in part), _ids_in_order(connection, [key_hash for key_hash, _ in part]), strict=True)
+            zip((key for _, key in part), ids_of_sites(connection, [key_hash for key_hash, _ in part]), strict=True)
         )
     return ids, made
 
@@ -100,27 +99,7 @@ def moved_sites(connection: Connection, ids: Mapping[str, int]) -> dict[str, int
     return moved
 
 
-def ensure_guest_sites(connection: Connection, keys: Collection[str], dialect: Dialect) -> dict[str, int]:
-    """Return the ids of the rows of guests at the sites with these keys, by their own keys; made where missing.
-
-    So are the sites themselves, without any seed: then they are done.
-    """
-    ids, _ = ensure_sites(connection, keys, dialect)
-    has_seeds = exists().where(seed.c.site_id == site.c.id)
-    for part in sliced(sorted(ids.values())):
-        never_had = site.c.id.in_(part), FREE, site.c.token == 0, ~has_seeds
-        connection.execute(update(site).where(*never_had).values(state=SiteState.DONE.value))
-    columns = "key_hash", "site_key", "state", "visits"
-    rows = sorted((url_hash(own := guest_key(key)), own, SiteState.LEFT.value, ids[key]) for key in keys)
-    BulkInsert.ignoring(site, columns, dialect).run(connection, rows)
-    made: dict[str, int] = {}
-    for some in sliced(rows):
-        found = _ids_in_order(connection, [row[0] for row in some])
-        made.update(zip((row[1] for row in some), found, strict=True))
-    return made
-
-
-def _ids_in_order(connection: Connection, hashes: list[bytes]) -> list[int]:
+def ids_of_sites(connection: Connection, hashes: list[bytes]) -> list[int]:
     """Return the ids of the sites with these hashes, in the order of the hashes.
 
     With parameters and rows, reading back would cost as much as inserting; PyMySQL reads one long text in no time.

@@ -86,7 +86,6 @@ class SelectorPorts:
     held_sites: Callable[[], list[SiteContext]]  # what its collectors hold
     free_places: Callable[[], int]  # seeds that its collectors have room for
     may_claim: Callable[[], bool]  # whether sites may be claimed now
-    visit: Callable[[int], list[ClaimedSite]]  # claim up to so many sites of others, as a guest with nothing else to do
     keep_at_most: Callable[[int], None]  # let go of what is more than so many sites
     keep_queued_at_most: Callable[[int], None]  # the same, but those that are in work stay
     by_urls: Callable[[], bool]  # whether machines share URLs evenly, and not sites: there is no delay
@@ -297,7 +296,6 @@ class UrlSelector(threading.Thread):
                 by_urls=self._ports.by_urls(),
                 longest_rest=longest,
             )
-            claimed = claimed or self._ports.visit(room)
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
         self._fit_queue(len(claimed) >= room)

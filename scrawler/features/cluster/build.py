@@ -1,9 +1,10 @@
-"""What the settings ask for of a cluster; for one machine, which asks for nothing, nothing else is loaded."""
+"""What the settings ask for of a cluster; for one machine, which asks for nothing, only what guests do is loaded."""
 
 from __future__ import annotations
 
 from scrawler.assembly.building import Building
 from scrawler.errors import SettingsError
+from scrawler.features.cluster.guests import be_guest
 from scrawler.machine_run import FilesTaken
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
@@ -67,11 +68,13 @@ def files(settings: Settings) -> FilesTaken:
 
 
 def build(building: Building) -> None:
-    """Make a machine one of the agents that the settings name. Raises SettingsError."""
-    if building.settings.agents is not None:
-        from scrawler.features.cluster.agents.run import AgentRun
+    """Make a machine one of the agents that the settings name, or else a guest. Raises SettingsError."""
+    if building.settings.agents is None:
+        be_guest(building)
+        return
+    from scrawler.features.cluster.agents.run import AgentRun
 
-        AgentRun(building)
+    AgentRun(building)
 
 
 def _carries(settings: Settings) -> bool:

@@ -114,7 +114,8 @@ def watch(
 
     started = time.monotonic()
     try:
-        machine.run(Heartbeat(beat, machine.permission.lease, stores.clock, BEAT_EVERY, 60), look, LOOK_EVERY)
+        with building.work_beside(machine):
+            machine.run(Heartbeat(beat, machine.permission.lease, stores.clock, BEAT_EVERY, 60), look, LOOK_EVERY)
     finally:
         watched.seconds = time.monotonic() - started
         resolver.close()

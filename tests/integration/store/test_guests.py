@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scrawler.features.cluster.store.guests import GuestCheckpoints, GuestInboxes, Visits
 from scrawler.features.cluster.store.outbox import SentExternals
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import Rehoming
@@ -13,9 +14,8 @@ from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database
-from scrawler.store.guests import GuestInboxes, Visits, guests
+from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
@@ -35,7 +35,7 @@ class Guest:
         self.seed_id = self.site.seeds[0].id
         boundary = CrawlBoundary(database, Boundary.ANY, Scope.HOST)
         out = SentExternals(database, Scope.HOST, boundary, 15, for_guests=True)
-        self.checkpoints = Checkpoints(database, self.worker.id, out)
+        self.checkpoints = GuestCheckpoints(database, self.worker.id, out)
         self.inboxes = GuestInboxes(database, self.worker.id, Scope.HOST, boundary, 15)
         self.visits = Visits(database, self.worker.id)
 

@@ -21,7 +21,7 @@ from scrawler.model.exchange import Exchanged
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.model.terms import Millis, url_hash
+from scrawler.model.terms import url_hash
 from scrawler.store.batches import Batch
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import Checkpoints
@@ -59,26 +59,10 @@ class AgentClaims(Claims):
         self._looks = 0  # that found nothing, since the last rest
         self._look_at = 0.0  # monotonic seconds of the next look
 
-    def claim(
-        self,
-        sites: int,
-        seeds_per_site: int,
-        *,
-        machines: int = 1,
-        seats_elsewhere: int = 0,
-        by_urls: bool = False,
-        longest_rest: Millis = 24 * 3600 * 1000,
-    ) -> list[ClaimedSite]:
+    def claim(self, sites: int, seeds_per_site: int, **how: Any) -> list[ClaimedSite]:
         """Claim as any machine does, with one map from beginning to end."""
         with self._claiming:
-            return super().claim(
-                sites,
-                seeds_per_site,
-                machines=machines,
-                seats_elsewhere=seats_elsewhere,
-                by_urls=by_urls,
-                longest_rest=longest_rest,
-            )
+            return super().claim(sites, seeds_per_site, **how)
 
     def states_left(self) -> Set[SeedState]:
         """Tell in which states but done there are seeds of this agent's sites.
