@@ -31,6 +31,7 @@ class PartKind:
     References are written as `package.module:attribute`; what they lead to makes the part. `answers` are those of the
     types that methods return of which something is read: of another package's parts that is checked. A part that is
     `watched` answers for what it raises; of others whoever calls them tells more, as for which URL one has failed.
+    `elsewhere` says of names that were ours where they are now.
     """
 
     setting: str
@@ -39,6 +40,7 @@ class PartKind:
     own: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
     watched: bool = True
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     def ours(self) -> dict[str, str]:
         """Return our own parts by name, those of features among them."""
@@ -95,7 +97,8 @@ def part_maker(kind: PartKind, name: str) -> Callable[..., Any]:
         return maker
     points = _entry_points(kind, name)
     if not points:
-        raise SettingsError(f"{kind.setting} {name!r} is not installed, only {parts_in_words(kind)}")
+        where = f" ({kind.elsewhere[name]})" if name in kind.elsewhere else ""
+        raise SettingsError(f"{kind.setting} {name!r} is not installed{where}, only {parts_in_words(kind)}")
     if len(points) > 1:
         raise SettingsError(f"{kind.setting} {name!r} is ambiguous: {' and '.join(map(_package, points))} have one")
     return _plugin_maker(points[0], Part(kind, name, _package(points[0]), points[0].value))

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,6 +35,7 @@ _FIRST = 4  # seeds that are there at first where they are metered
 _EARLY = 5 / 3  # of a dead host's time-out: as the paper's 100 s stand to 60 s
 
 # Small pages and a fast extractor, so that the cores do not limit; a thread downloads one page at a time all the same.
+_ARMS = Path(__file__).parents[1] / "arms"  # a package of two more ways, for those who put it on their path
 _SETTINGS: dict[str, Any] = {
     "downloader": "requests",
     "robots": False,
@@ -128,13 +130,13 @@ def _crawl(size: Size, reading: Reading, spec: WebSpec, limit: float, way: str) 
     with ExitStack() as stack:
         web = stack.enter_context(SynthServer(spec))
         seeds = web.web.seeds()
-        sampler, environment = None, None
+        sampler, environment = None, {"PYTHONPATH": str(_ARMS)}
         if reading.metered:
             folder = stack.enter_context(fresh_folder("experiment-fed"))
             database = f"sqlite:///{folder / DATABASE}"
             library = stack.enter_context(Library(database))
             sampler = Sampler(_Feeder(seeds[_FIRST:], size.supply, library).sample, _FEED_EVERY)
-            seeds, environment = seeds[:_FIRST], {"SCRAWLER_DB": database}
+            seeds, environment = seeds[:_FIRST], environment | {"SCRAWLER_DB": database}
         crawl = stack.enter_context(
             crawled(
                 web, seeds, timeout=limit, recording=True, sampler=sampler, environment=environment, **_SETTINGS,

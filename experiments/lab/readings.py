@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from experiments.arms.scrawler_arms import HandCompetition, SingleCompetition
 from experiments.lab.report import ROUND, Row
-from scrawler.features.plan.rules import PlannedSite, PlanRules
+from scrawler.features.plan.rules import COMPETITIONS, PlannedSite, PlanRules
 from scrawler.features.plan.simulation import Look, Run, simulate
 from scrawler.features.synthweb.site import SiteSizes, is_dead, latency_s
 from scrawler.features.synthweb.spec import WebSpec
+
+COMPETITIONS.update(hands=HandCompetition, one=SingleCompetition)
 
 DISTRIBUTOR = "distributor"
 WAYS = (DISTRIBUTOR, "free", "one", "hands")

@@ -96,16 +96,16 @@ class OwnSettings(CrawlSettings):
             own={
                 "distributor": "scrawler.core.distribution.distributor:UrlDistributor",
                 "free": "scrawler.core.distribution.competition:FreeCompetition",
-                "hands": "scrawler.core.distribution.competition:HandCompetition",
-                "one": "scrawler.core.distribution.competition:SingleCompetition",
             },
+            elsewhere=dict.fromkeys(
+                ("hands", "one"), "experiments alone compare it: put experiments/arms on PYTHONPATH"
+            ),
         ),
     ] = Field(
         "distributor",
         description=(
             "How threads get seeds: dealt out and levelled by the distributor, or in free competition, where a thread "
-            "takes all it has room for (free), one each time it looks (one), or the next hand when it has none left "
-            "(hands)."
+            "takes all it has room for (free)."
         ),
     )
 

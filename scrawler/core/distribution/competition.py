@@ -1,12 +1,8 @@
-"""Free competition for the seeds of the Seed ID Queue (paper 004, section 3.3, Figure 6), in three readings.
+"""Free competition for the seeds of the Seed ID Queue (paper 004, section 3.3, Figure 6).
 
 The paper says that each URL Collector gets seeds from the queue in free competition, and not how many at a time, or
-when it looks. So there are three: a collector fills all its room at each look; it takes one seed at each look; it takes
-a hand, as many seeds as it holds at most, and the next hand only when none is left. With the last, places stay empty
-although seeds wait.
-
-All are called under the machine's turn, and know neither threads nor clocks: who predicts crawls lets the
-same classes work on virtual time.
+when it looks. Here it fills all its room at each look; two other readings are in experiments/arms. All are called under
+the machine's turn, and know neither threads nor clocks: a planned crawl uses the same classes on virtual time.
 """
 
 from __future__ import annotations
@@ -64,26 +60,3 @@ class FreeCompetition(Generic[S]):
     def _takes(self, collector: Collecting[S]) -> bool:
         """Whether a collector that looks takes a seed, if there is one."""
         return collector.room > 0
-
-
-class HandCompetition(FreeCompetition[S]):
-    """A collector takes a hand of seeds, as many as it has room for, and looks again when none of them is left.
-
-    If fewer seeds are in the queue then, its hand is as small as that. Places that stay empty count when sites are
-    claimed, so that the queue may hold as many sites more.
-    """
-
-    def _takes(self, collector: Collecting[S]) -> bool:
-        return collector.held == 0 and collector.room > 0
-
-
-class SingleCompetition(FreeCompetition[S]):
-    """A collector that has room takes one seed at each look, so that those which look meanwhile have theirs."""
-
-    def help_yourself(self, collector: Collecting[S]) -> None:
-        """Take one seed; look again if there are others, and room for them."""
-        if not (len(self._queue) and self._takes(collector)):
-            return
-        collector.take_in(self._queue.take())
-        if len(self._queue) and self._takes(collector):
-            collector.wake()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from heapq import heappop, heappush
 from math import inf, log, sqrt
 from statistics import NormalDist
 from typing import Any
 
-from scrawler.core.distribution.competition import FreeCompetition, HandCompetition, SingleCompetition
+from scrawler.core.distribution.competition import FreeCompetition
 from scrawler.errors import SettingsError
 from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.settings import Settings
@@ -23,12 +22,8 @@ ROWS_PER_REQUEST = 2.0  # rows of page and all other tables (candidate, relation
 DATABASE_ROWS = 50_000.0  # rows/s of SQLite or MariaDB in batches: about two thirds of the best ever measured
 
 DISTRIBUTOR = "distributor"
-COMPETITIONS: Mapping[str, type[FreeCompetition[Any]]] = {  # ways of free competition, by the names of their settings
-    "free": FreeCompetition,
-    "hands": HandCompetition,
-    "one": SingleCompetition,
-}
-DISTRIBUTIONS = (DISTRIBUTOR, *COMPETITIONS)
+# Ways of free competition, by the names of their settings; who compares others adds them.
+COMPETITIONS: dict[str, type[FreeCompetition[Any]]] = {"free": FreeCompetition}
 
 _NORMAL = NormalDist()
 _FASTEST = 1e-4  # seconds; no answer is there at once
@@ -174,8 +169,8 @@ def plan_rules(settings: Settings, *, cores: int, cpu_per_request: float | None,
     Raises:
         SettingsError: seeds are distributed by a part of another package.
     """
-    if settings.distribution not in DISTRIBUTIONS:
-        known = f"{', '.join(DISTRIBUTIONS[:-1])} and {DISTRIBUTIONS[-1]}"
+    if settings.distribution != DISTRIBUTOR and settings.distribution not in COMPETITIONS:
+        known = f"{', '.join(COMPETITIONS)} and {DISTRIBUTOR}"
         raise SettingsError(f"--distribution {settings.distribution} cannot be planned, only {known}")
     if cpu_per_request is None:
         cpu_per_request = CPU_PER_REQUEST.get(settings.extractor, CPU_PER_REQUEST["scanner"])

@@ -62,7 +62,7 @@ def test_hosts_that_never_answer_end_their_seeds_and_keep_nobody_from_the_others
     with SynthServer(spec) as server:
         crawl.add(server.web.seeds())
         watched = watch(
-            crawl.settings(threads=4, seeds_per_thread=3, distribution="hands", connect_timeout=0.2, retries=0)
+            crawl.settings(threads=4, seeds_per_thread=3, distribution="free", connect_timeout=0.2, retries=0)
         )
         parties = [party(server.web, seed, max_depth=15) for seed in server.web.seeds()]
     assert watched.ended

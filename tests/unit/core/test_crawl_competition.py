@@ -5,13 +5,18 @@ from __future__ import annotations
 import threading
 from collections import deque
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.core.distribution.competition import FreeCompetition, HandCompetition, SingleCompetition
+from experiments.arms import scrawler_arms
+from experiments.arms.scrawler_arms import HandCompetition, SingleCompetition
+from scrawler.core.distribution.competition import FreeCompetition
 from scrawler.core.distribution.distributor import SeedIdQueue
+from scrawler.errors import SettingsError
+from scrawler.plugins import part_maker, parts
 from scrawler.settings.parts import PART_KINDS
 
 WAYS = (FreeCompetition, HandCompetition, SingleCompetition)
@@ -183,7 +188,13 @@ def test_every_seed_is_handed_out_once_and_nobody_holds_more_than_it_has_room_fo
     assert len(taken) == len(set(taken)) == desk.came - len(desk.queue)
 
 
-def test_all_ways_can_be_chosen() -> None:
-    own = PART_KINDS["distribution"].own
-    named = {name for name, reference in own.items() if reference.endswith(tuple(f":{way.__name__}" for way in WAYS))}
-    assert named == {"free", "hands", "one"}
+def test_all_ways_can_be_chosen_where_those_of_experiments_are_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = PART_KINDS["distribution"]
+    with pytest.raises(
+        SettingsError, match=r"distribution 'hands' is not installed \(.* experiments/arms on PYTHONPATH"
+    ):
+        part_maker(kind, "hands")
+    monkeypatch.syspath_prepend(str(Path(scrawler_arms.__file__).parent))
+    assert [part.name for part in parts(kind)] == ["distributor", "free", "hands", "one"]
+    for name in ("hands", "one"):
+        assert part_maker(kind, name)(SeedIdQueue[Seeds](1), [], threading.RLock(), threading.Event()).moves == 0

@@ -9,15 +9,23 @@ from math import exp
 
 import pytest
 
+from experiments.arms.scrawler_arms import HandCompetition, SingleCompetition
 from scrawler.core.distribution import distributor
-from scrawler.core.distribution.competition import FreeCompetition, HandCompetition
+from scrawler.core.distribution.competition import FreeCompetition
 from scrawler.features.plan.progress import Bound
-from scrawler.features.plan.rules import DISTRIBUTIONS, PlannedSite, PlanRules, longer
+from scrawler.features.plan.rules import COMPETITIONS, DISTRIBUTOR, PlannedSite, PlanRules, longer
 from scrawler.features.plan.simulation import Run, simulate
 from scrawler.settings.parts import PART_KINDS
 from tests.tables import each
 
 FREE_CPU = {"cpu_per_request": 0.0, "cpu_per_seed": 0.0, "database_rows": 1e12}
+
+
+@pytest.fixture(autouse=True)
+def _arms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways of free competition that experiments compare are there as well."""
+    monkeypatch.setitem(COMPETITIONS, "hands", HandCompetition)
+    monkeypatch.setitem(COMPETITIONS, "one", SingleCompetition)
 
 
 def crawl(*sites: PlannedSite, looks: Sequence[float] = (), **rules: object) -> Run:
@@ -128,7 +136,7 @@ def test_500_seeds_of_one_site_leave_the_others_their_places() -> None:
 
 def test_the_same_crawl_is_the_same_each_time() -> None:
     sites = [site(1 + n * 7919 % 97, 0.05 + n % 11 / 20) for n in range(1000)]
-    for distribution in DISTRIBUTIONS:
+    for distribution in (DISTRIBUTOR, *COMPETITIONS):
         runs = [crawl(*sites, blocking=True, distribution=distribution, delay=0.1) for _ in range(2)]
         assert runs[0] == runs[1]
         assert len(runs[0].ends) == 1000
@@ -147,7 +155,7 @@ def test_it_is_the_crawls_own_distributor_that_deals_and_moves(monkeypatch: pyte
 
 
 def test_every_distribution_of_ours_can_be_planned() -> None:
-    assert set(DISTRIBUTIONS) == set(PART_KINDS["distribution"].own)
+    assert {DISTRIBUTOR, *COMPETITIONS} >= set(PART_KINDS["distribution"].own)
 
 
 def test_hands_leave_places_empty_although_seeds_wait_and_the_others_do_not() -> None:
