@@ -16,6 +16,7 @@ from scrawler.core.blame.slots import Slots
 from scrawler.core.distribution.openers import Opener
 from scrawler.core.machine.machine import Machine, OnSettings
 from scrawler.core.party.earlier import Copies, EarlierSite
+from scrawler.core.party.lists import SITEMAPS, SitemapLists
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.feature import hooked, part_of_feature
@@ -76,6 +77,7 @@ class Building:
         make_checkpoints: makes what commits.
         writers: write rows of features in the transaction of the pages, where it is not enough to put them into tables.
         steps: called for each page, in this order; see `scrawler.core.answers.steps.Step`.
+        lists: what documents list: sitemaps, or other lists as well.
         order: which links come first; None: they are listed as they are met.
         wrappers: each puts something around the downloaders of all collectors; the last one is the outermost.
         listens: whether URLs for the sites of this machine come in while it crawls.
@@ -114,6 +116,7 @@ class Building:
     make_checkpoints: MakeCheckpoints = Checkpoints
     writers: list[FeatureWriter] = field(default_factory=list)
     steps: list[Any] = field(default_factory=list)
+    lists: SitemapLists = SITEMAPS
     order: Order | None = None
     wrappers: list[WrapDownloader] = field(default_factory=list)
     views: list[Callable[[Settings], Settings]] = field(default_factory=list)

@@ -67,7 +67,7 @@ def collector_maker(
 ) -> Callable[[int], UrlCollector]:
     """Return a function that makes a collector, given its number; what all collectors share is made here."""
     token = product_token(settings)
-    reads = StoreReads(checkpointer, stores.frontier, crew.turn, rules)
+    reads = StoreReads(checkpointer, stores.frontier, crew.turn, rules, steps.looks_up)
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = maker("extractor", settings)
     policy = _link_policy(settings, token, Want.SOURCES in steps.wants)
     extractor = XhtmlExtractor(make_extractor(policy), policy)
@@ -81,7 +81,7 @@ def collector_maker(
     landing = Landing(reader, answers, origins, tell)
     make_downloader = _downloader_maker(settings, rules, wrappers, Surroundings(resolver, origins, crew.turn))
     patience = Patience(rules)
-    checks = Checks(origins, budget, standstill, rules, tell)
+    checks = Checks(origins, budget, standstill, rules, tell, steps.checks)
     handover = Handover(checkpointer.submit, rules)
 
     def make_collector(number: int) -> UrlCollector:

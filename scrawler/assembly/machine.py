@@ -67,7 +67,7 @@ def _put_together(
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     settings, hosts, rules = building.settings, building.hosts, building.rules
-    steps = Steps(building.steps, building.order)
+    steps = Steps(building.steps, building.order, building.lists)
     turn, stopping = threading.RLock(), Stopping(asked)
     inbox = SelectorInbox(turn)
     queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads), inbox.look_again)
@@ -101,7 +101,7 @@ def _put_together(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
         partial(_waiting, building, stores), building.earlier, steps.site_states,
-        steps.party_states,
+        steps.party_states, steps.looks_up,
     )  # fmt: skip
     ports = _selector_ports(building, stores, crew, checkpointer, permission, sharing, distribution, ending)
     selector = UrlSelector(

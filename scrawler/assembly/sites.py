@@ -11,7 +11,7 @@ from scrawler.core.asking.origins import ROBOTS_KEPT, Origins
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.site import SiteContext
-from scrawler.core.party.takeup import PartyStateMaker, SiteStateMaker, SiteTaker
+from scrawler.core.party.takeup import LookUp, PartyStateMaker, SiteStateMaker, SiteTaker
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import MemoryBudget, SeenFilter
 from scrawler.model.claims import ClaimedSite
@@ -34,6 +34,7 @@ def make_taker(
     earlier: Callable[[str, bool], EarlierSite] | None = None,
     site_states: Sequence[SiteStateMaker] = (),
     party_states: Sequence[PartyStateMaker] = (),
+    looks_up: Sequence[LookUp] = (),
 ) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
@@ -52,6 +53,7 @@ def make_taker(
         earlier,
         site_states,
         party_states,
+        looks_up,
     )
 
 

@@ -74,7 +74,6 @@ class CrawlRules:
     accept: tuple[str, ...]  # media ranges; none: all
     insecure: bool
     sitemaps: str  # "off", "seed" or "also"
-    resourcesync: str  # "off", "told" or "ask"
     traps: bool
     trap_pages: int
     trap_yield: float
@@ -86,7 +85,6 @@ class CrawlRules:
     settings: Settings = field(repr=False)  # of which it was made: features find theirs there
     # What several settings say together, or in another unit.
     retry_pause_ms: int
-    change_list_ms: int  # after which a change list is due again
     limits: SeedLimits
     most_unsent: int  # external URLs of a party that wait for its next checkpoint: they may be for other machines
     capacity: int  # seeds that a collector holds at most
@@ -108,7 +106,6 @@ class CrawlRules:
         derived: dict[str, Any] = {
             "settings": settings,
             "retry_pause_ms": int(settings.retry_pause * 1000),
-            "change_list_ms": int(settings.resourcesync_interval * 1000),
             "limits": SeedLimits(settings.max_depth, settings.max_pages, settings.max_bytes, max_time_ms),
             "most_unsent": settings.send_list_max if settings.mode is Mode.EXCHANGE else sys.maxsize,
             "capacity": settings.seeds_per_thread,

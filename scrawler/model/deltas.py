@@ -13,8 +13,6 @@ from scrawler.model.rows import (
     ExternalRow,
     PageRow,
     PatternRow,
-    PublishedRow,
-    PublisherRow,
     RejectionRow,
     RelationRow,
     SitemapRow,
@@ -70,8 +68,6 @@ class SeedDelta:
     sitemap_urls: tuple[SitemapRow, ...] = ()
     jar: bytes | None = None  # the party's cookies, if they changed
     rows: FeatureRows = ()  # of features
-    published: tuple[PublishedRow, ...] = ()
-    publisher: PublisherRow | None = None
     replaced: tuple[WaitingRow, ...] = ()  # rows whose place those of `pages` take
     marked: tuple[int, ...] = ()  # ids of rows whose URLs are listed to be asked for again
     kept: tuple[int, ...] = ()  # ids of rows that were asked for again in vain

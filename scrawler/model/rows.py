@@ -83,26 +83,6 @@ class RejectionRow(NamedTuple):
     evidence: str  # why it is refused in words: the page on which it stands, the limit, ...
 
 
-class PublishedRow(NamedTuple):
-    """A URL as a ResourceSync list of its server names it."""
-
-    seed_id: int
-    url_hash: bytes
-    changed_at: Millis  # 0 where the list does not say it
-    gone: int  # 1: the last change was its deletion
-    source: str  # URL of the list
-
-
-class PublisherRow(NamedTuple):
-    """What the change lists of a seed's site are worth."""
-
-    seed_id: int
-    complete_since: Millis  # they have told of all changes since then; 0: of none
-    read_at: Millis  # when the last of them was read
-    hits: int  # visits that found of a URL what they say
-    misses: int
-
-
 class SitemapRow(NamedTuple):
     """A URL as a sitemap lists it."""
 

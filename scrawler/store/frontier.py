@@ -12,7 +12,7 @@ from sqlalchemy import func as sql
 from scrawler.model.lanes import CHUNK_ENTRIES, Ahead, ChunkRow, LaneState
 from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow
 from scrawler.model.results import Result
-from scrawler.model.rows import PatternRow, PublisherRow
+from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.terms import url_hash as hash_of
@@ -35,8 +35,6 @@ from scrawler.store.tables import (
     jar,
     page,
     pattern,
-    published_url,
-    publisher,
     seed,
     site,
     url_state,
@@ -191,14 +189,6 @@ class Frontier:
         rows = self._database.rows(_JAR, {"seed": seed_id})
         return bytes(rows[0][0]) if rows else None
 
-    def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
-        """Return what is known of those of the URLs that were visited for a seed."""
-        found: list[UrlState] = []
-        for part in sliced(map(hash_of, urls)):
-            query = select(*_STATE).where(url_state.c.seed_id == seed_id, url_state.c.url_hash.in_(part))
-            found += (state_of(row) for row in self._database.rows(query))
-        return found
-
     def waiting(self, seed_id: int, urls: Iterable[str]) -> dict[str, tuple[WaitingRow, ...]]:
         """Return the rows of those of the URLs that a retry has listed: they stay until others take their place."""
         return waiting_rows(self._database, seed_id, urls)
@@ -210,21 +200,6 @@ class Frontier:
     def earlier_pages(self, seed_id: int) -> EarlierPages | None:
         """Return what a seed has fetched first and last; None if that was no page below its own URL."""
         return earlier_pages(self._database, seed_id)
-
-    def published(self, seed_id: int, hashes: Iterable[bytes]) -> dict[bytes, Millis]:
-        """Return when those of the URLs last changed that lists of ResourceSync name, by hash."""
-        found: dict[bytes, Millis] = {}
-        columns = published_url.c.url_hash, published_url.c.changed_at
-        for part in sliced(hashes):
-            query = select(*columns).where(published_url.c.seed_id == seed_id, published_url.c.url_hash.in_(part))
-            found |= {bytes(row[0]): row[1] for row in self._database.rows(query)}
-        return found
-
-    def publisher(self, seed_id: int) -> PublisherRow | None:
-        """Return what the change lists of a seed's site are worth, None if it has none."""
-        columns = [publisher.c[name] for name in PublisherRow._fields]
-        rows = self._database.rows(select(*columns).where(publisher.c.seed_id == seed_id))
-        return PublisherRow(*rows[0]) if rows else None
 
     def redirected(self, seed_id: int) -> list[tuple[bytes, int, int, bytes]]:
         """Return what was redirected, and asked for once, among the newest rows: hash, depth, position, referrer."""

@@ -6,7 +6,6 @@ from scrawler.core.answers.aliases import is_same, note_sample
 from scrawler.core.answers.listing import UrlLister
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.page_rows import fault_row, page_row
-from scrawler.core.answers.read_lists import note_list, note_list_read
 from scrawler.core.answers.recall import is_to_be_whole
 from scrawler.core.answers.steps import NO_STEPS, Steps
 from scrawler.core.party.context import SeedContext
@@ -53,6 +52,7 @@ class AnswerHandler:
         self._rules = rules
         self.urls = UrlLister(rules, filters, steps.order)
         self._steps = steps
+        self.lists = steps.lists
 
     def ask_on(self, site: SiteContext, party: SeedContext) -> bool:
         """Let steps list one more URL of a party that has nothing left; returns whether one did."""
@@ -124,7 +124,9 @@ class AnswerHandler:
         ):
             row, source = _note(party.traps, row, links, reading.is_copy, flight.entry.referrer)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
-            list_named(flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight), response)
+            list_named(
+                flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight), response, self.lists
+            )
         else:
             self.look_for_sitemaps(flight, response.result, reading)
         if response.result is Result.REDIRECT:
@@ -136,8 +138,6 @@ class AnswerHandler:
         names_one = "link" in response.headers or (links is not None and links.canonicals)
         if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
-        if reading.sitemap is not None and party.told is not None:
-            note_list_read(party.told, reading.sitemap, row)
         self.finish(flight, row, response, reading)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> Fault | None:
@@ -184,7 +184,6 @@ class AnswerHandler:
             response = flight.site.note_condition(row.url, response)
         if flight.entry.role is EntryRole.SITEMAP:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
-            note_list(flight, row)
         for finish in self._steps.finishes:
             try:
                 row = finish(flight, row, response, page)
@@ -219,8 +218,8 @@ class AnswerHandler:
         if lane is SLOW:
             party.counts.slowed += 1
             flight.site.told = True  # whoever takes the site over shall not ask for the page beside the server's work
-        if entry.role is EntryRole.SITEMAP and party.told is not None:
-            party.told.note_failure()  # what it tells is not known while others are visited
+        for put_off in self._steps.puts_off:
+            put_off(flight, response)
         party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), lane)
 
     def _take_page(self, flight: PageFlight, links: PageLinks, reading: PageRead, source: LinkClass | None) -> None:
@@ -334,7 +333,7 @@ class AnswerHandler:
             if result is not Result.REDIRECT and (reading is None or reading.sitemap is None):
                 list_next_usual(flight.site, flight.party, entry, flight.origin, self._rules_of(flight))
         elif flight.is_seed and result in _SITE_ANSWERS:
-            list_named(flight.site, flight.party, flight.origin, entry.url, self._rules_of(flight), None)
+            list_named(flight.site, flight.party, flight.origin, entry.url, self._rules_of(flight), None, self.lists)
 
     @staticmethod
     def _pass_gate(flight: PageFlight, response: Response, key: bytes, target: str) -> None:

@@ -15,28 +15,15 @@ from scrawler.core.answers.long_pages import LongPage, long_page
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.reading import AnswerReader
 from scrawler.core.blame.slots import Slot
-from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import is_cut_page
 from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import PageFlight
-from scrawler.core.party.publishing import (
-    CAPABILITY_LIST,
-    CHANGE_LIST,
-    DELETED,
-    DESCRIPTION,
-    LEVELS,
-    RESOURCE_LIST,
-    holds_pages,
-    is_followed,
-    names_lists,
-)
-from scrawler.core.party.sitemaps import MAX_LEVEL, SITEMAP_DEPTH, list_sitemaps
+from scrawler.core.party.sitemaps import SITEMAP_DEPTH, list_sitemaps
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.sitemaps import Listed, Sitemap, is_sitemap
 from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result
-from scrawler.model.rows import PublishedRow, SitemapRow
 from scrawler.model.terms import url_hash
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.verdict import Verdict
@@ -75,6 +62,7 @@ class SitemapLister:
     def __init__(self, reader: AnswerReader, answers: AnswerHandler, rules: CrawlRules, slot: Slot) -> None:
         self._reader = reader
         self._answers = answers
+        self._lists = answers.lists
         self._rules = rules
         self._slot = slot
         self._unread: deque[tuple[PageFlight, Response]] = deque()
@@ -124,7 +112,7 @@ class SitemapLister:
 
     def _seed_is_sitemap(self, flight: PageFlight, response: Response) -> bool:
         rules = flight.site.own_rules or self._rules
-        if rules.sitemaps == "off" and rules.resourcesync == "off":
+        if rules.sitemaps == "off" and not self._lists.are_read(flight.site):
             return False
         encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
         return is_sitemap(response.body, encoding, content_type)
@@ -173,9 +161,9 @@ class SitemapLister:
     def _list_slice(self, listing: Listing) -> None:
         some = listing.sitemap.listed[listing.done : listing.done + _SLICE]
         listing.flight.party.finder = url_hash(listing.flight.entry.url)
-        if not self._is_read(listing):
+        if not self._lists.is_read(listing.flight.site, listing.sitemap):
             listing.done = len(listing.sitemap.listed)
-        elif names_lists(listing.sitemap):
+        elif self._lists.names_lists(listing.sitemap):
             self._list_sitemaps(listing.flight, listing.sitemap, some)
         else:
             self._list_pages(listing, some)
@@ -186,48 +174,23 @@ class SitemapLister:
             party.verdicts.update(listing.verdicts)
             party.note_externals(external, listing.flight.entry.depth)
 
-    def _is_read(self, listing: Listing) -> bool:
-        """Tell whether what a document lists is to be listed; packages of ResourceSync are not.
-
-        Where its lists are not read, one that a sitemap leads to is a sitemap as any other.
-        """
-        rules = listing.flight.site.own_rules or self._rules
-        return rules.resourcesync == "off" or holds_pages(listing.sitemap)
-
     def _list_sitemaps(self, flight: PageFlight, sitemap: Sitemap, some: list[Listed]) -> None:
         entry = flight.entry
         party, rules = flight.party, flight.site.own_rules or self._rules
-        told = party.told
-        hrefs = [one.url for one in some if is_followed(sitemap, one) and not (told and told.knows(one))]
-        if party.told is not None and sitemap.capability == DESCRIPTION:
-            party.told.note_sets(sum(one.capability == CAPABILITY_LIST for one in sitemap.listed))
-        deepest = MAX_LEVEL + LEVELS if sitemap.capability else MAX_LEVEL
+        hrefs, deepest = self._lists.named_in(flight, sitemap, some), self._lists.deepest(sitemap)
         list_sitemaps(flight.site, party, hrefs, entry.url, entry.depth + 1, rules, party.finder, deepest)
 
     def _list_pages(self, listing: Listing, some: list[Listed]) -> None:
-        party, sitemap = listing.flight.party, listing.flight.entry.url
-        rules = listing.flight.site.own_rules or self._rules
-        capability = listing.sitemap.capability if rules.resourcesync != "off" else ""
+        flight, document = listing.flight, listing.sitemap
+        party, sitemap = flight.party, flight.entry.url
         judge, internal = party.analyzer.judge, []
         party.rejections.page = sitemap
         for one in some:
             verdict, url = judge(one.url, sitemap)
             listing.verdicts[verdict] += 1
             if verdict is Verdict.INTERNAL:
-                if one.change != DELETED:  # what is known is asked for once more, what is not need not be
+                if self._lists.note(flight, document, url, one):
                     internal.append(url)
-                if capability in (RESOURCE_LIST, CHANGE_LIST):
-                    self._note_published(party, capability, url, one, sitemap)
-                else:
-                    party.add_sitemap_url(SitemapRow(party.seed.id, url_hash(url), one.lastmod, sitemap))
             elif verdict is Verdict.EXTERNAL:
                 listing.external[url] = None
-        self._answers.urls.list_from_sitemap(listing.flight, internal)
-
-    @staticmethod
-    def _note_published(party: SeedContext, capability: str, url: str, one: Listed, source: str) -> None:
-        """Note what a list of ResourceSync says of an internal URL."""
-        key = url_hash(url)
-        party.add_published(PublishedRow(party.seed.id, key, one.lastmod, int(one.change == DELETED), source))
-        if party.told is not None and capability == CHANGE_LIST:
-            party.told.note_change(key, one.lastmod)
+        self._answers.urls.list_from_sitemap(flight, internal)

@@ -23,7 +23,6 @@ from scrawler.core.party.decisions import (
 )
 from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import PageFlight
-from scrawler.core.party.publishing import CHANGE_LIST
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import LinkMark, PageLinks
@@ -156,8 +155,6 @@ class AnswerReader:
         flags = self._flags(flight, response, self._pipeline.directives(response, None)) | PageFlag.SITEMAP
         if sitemap.listed and is_cut_page(response):
             flags |= PageFlag.TRUNCATED
-        if sitemap.capability == CHANGE_LIST and not sitemap.until:  # what is over need not be read again
-            flags |= PageFlag.CHANGE_LIST
         page.sitemap = sitemap
         page.flags = flags
 

@@ -7,7 +7,7 @@ mostly outside the machine's turn: see `Step`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
@@ -16,10 +16,13 @@ from scrawler.core.answers.ordering import Order
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import PageFlight
-from scrawler.core.party.site import SiteContext
+from scrawler.core.party.lists import SITEMAPS, SitemapLists
+from scrawler.core.party.parties import Choice
+from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.party.states import PartyState, SiteState
 from scrawler.fetch.downloader import Response
 from scrawler.model.rows import PageRow
+from scrawler.model.visits import KnownVisit
 
 
 class Want(Enum):
@@ -54,6 +57,18 @@ class Step(Protocol):
         No turn is held, and the database may be read. Raises StoreError.
         """
 
+    def look_up(self, seed_id: int, urls: Sequence[str], after_lists: bool) -> Mapping[str, KnownVisit]:
+        """Return what is known of URLs of a seed that are visited again, `after_lists` where lists were read before.
+
+        No turn is held, and the database may be read. Raises StoreError.
+        """
+
+    def check(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Any:
+        """Decide about a URL before it is asked for, under the turn: see `scrawler.core.asking.checks`, `Answer`."""
+
+    def put_off(self, flight: PageFlight, response: Response) -> None:
+        """Note that a URL is listed to be asked for again, under the turn: this answer is not its last one."""
+
     def follow(self, flight: PageFlight, page: PageRead, urls: UrlLister) -> bool:
         """List what a page leads to in another way, under the turn; False leaves that to the crawler.
 
@@ -74,6 +89,9 @@ Reads = tuple[Callable[[PageFlight, Response, PageRead], None], ...]
 Follows = tuple[Callable[[PageFlight, PageRead, UrlLister], bool], ...]
 Finishes = tuple[Callable[[PageFlight, PageRow, Response | None, PageRead | None], PageRow], ...]
 AsksOn = tuple[Callable[[SiteContext, SeedContext, UrlLister], bool], ...]
+LooksUp = tuple[Callable[[int, Sequence[str], bool], Mapping[str, KnownVisit]], ...]
+ChecksOfSteps = tuple[Callable[[SiteContext, Choice, Origin, float], Any], ...]
+PutsOff = tuple[Callable[[PageFlight, Response], None], ...]
 SiteStates = tuple[Callable[[SiteContext], SiteState | None], ...]
 PartyStates = tuple[Callable[[SiteContext, SeedContext], PartyState | None], ...]
 
@@ -85,12 +103,19 @@ def _none(*_context: object) -> None:
 class Steps:
     """The steps of a machine: their methods, gathered once."""
 
-    def __init__(self, steps: Sequence[Any] = (), order: Order | None = None) -> None:
-        """Number the steps; `order` says which links come first, None: they are listed as they are met."""
+    def __init__(self, steps: Sequence[Any] = (), order: Order | None = None, lists: SitemapLists = SITEMAPS) -> None:
+        """Number the steps; `order` says which links come first, None: they are listed as they are met.
+
+        `lists` reads what documents list.
+        """
         for number, step in enumerate(steps):
             step.at = number
         self.number = len(steps)
         self.order = order
+        self.lists = lists
+        self.looks_up: LooksUp = tuple(step.look_up for step in steps if hasattr(step, "look_up"))
+        self.checks: ChecksOfSteps = tuple(step.check for step in steps if hasattr(step, "check"))
+        self.puts_off: PutsOff = tuple(step.put_off for step in steps if hasattr(step, "put_off"))
         self.reads: Reads = tuple(step.read for step in steps if hasattr(step, "read"))
         self.follows: Follows = tuple(step.follow for step in steps if hasattr(step, "follow"))
         self.finishes: Finishes = tuple(step.finish for step in steps if hasattr(step, "finish"))

@@ -6,8 +6,7 @@ one says ends the chain; a URL that all let go is asked for. A new rule, as one 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 
 from scrawler.core.asking.budget import AddressBudget
@@ -21,7 +20,6 @@ from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Request
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
-from scrawler.model.terms import url_hash
 from scrawler.model.windows import until_open
 from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
@@ -63,22 +61,22 @@ class Checks:
         standstill: Standstill,
         rules: CrawlRules,
         tell: Callable[[str, Fault], None],
+        of_steps: Sequence[Check] = (),
     ) -> None:
-        """Make the chain; `tell(url, fault)` is called for each fault that a URL meets here."""
+        """Make the chain, with checks of features; `tell(url, fault)` is called for each fault that a URL meets."""
         self._origins = origins
         self._budget = budget
         self._standstill = standstill
         self._rules = rules
         self._tell = tell
         usual = self.address, self.health, self.politeness, self.robots
-        self.chain: tuple[Check, ...] = (self.past, *usual)
-        # That of the few sites whose servers or owners say what may be asked for, and when.
-        self.chain_of_few: tuple[Check, ...] = (self.past, self.told, self.window, *usual)
+        self.chain: tuple[Check, ...] = (self.past, *of_steps, *usual)
+        # That of the few sites whose owners say when they may be asked.
+        self.chain_of_few: tuple[Check, ...] = (self.past, *of_steps, self.window, *usual)
 
     def ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Return what the first check says that has something to say, None if all let the URL go."""
-        is_usual = site.window is None and choice.party.told is None
-        for check in self.chain if is_usual else self.chain_of_few:
+        for check in self.chain if site.window is None else self.chain_of_few:
             answer = check(site, choice, origin, now)
             if answer is not None:
                 return answer
@@ -106,18 +104,6 @@ class Checks:
         except BaseException as error:
             return self.met(url, error)
         return Refuse(Result.TRAP, trap) if trap else None
-
-    def told(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
-        """Spare a visit that could find nothing new, as far as the change lists of the server are believed."""
-        told = choice.party.told
-        if told is None or not choice.lane.revisits or choice.entry.role is not EntryRole.PAGE or not site.visited:
-            return None
-        known = site.visited.get(choice.entry.url)
-        if known is None or choice.lane.seed_id != choice.party.seed.id:
-            return None
-        if not told.spares(url_hash(choice.entry.url), known, int(time.time() * 1000)):
-            return None
-        return Refuse(Result.SPARED, "the change lists of its server do not name it")
 
     def window(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Wait for the time of the day in which the site's owner wants it to be asked."""

@@ -304,7 +304,7 @@ class Visits:
         rules = own or self._rules
         url, accept = choice.entry.url, rules.accept
         may_be_sitemap = choice.entry.depth == 0 or choice.entry.role is EntryRole.SITEMAP
-        if accept and may_be_sitemap and (rules.sitemaps != "off" or rules.resourcesync != "off"):
+        if accept and may_be_sitemap and (rules.sitemaps != "off" or self._answers.lists.are_read(flight.site)):
             accept += _SITEMAP_TYPES  # a seed may be one as well
         patient = choice.lane.slow or choice.lane.ordered  # it may be a slow page
         timeout = rules.slow_timeout if patient else self._patience.timeout(own)

@@ -230,7 +230,7 @@ def _weight(delta: SiteDelta) -> int:
             + len(seed.externals)
             + len(seed.relations)
             + len(seed.sitemap_urls)
-            + len(seed.published)
+            + sum(len(rows) for _, rows in seed.rows)
             + 8 * len(seed.chunks)
             for seed in delta.seeds
         )

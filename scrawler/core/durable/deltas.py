@@ -15,7 +15,6 @@ from typing import Any
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.row_kinds import joined
-from scrawler.model.rows import PublishedRow
 
 Join = Callable[[list[Any]], Any]  # what several deltas have in a field, in order of time -> what one has
 
@@ -55,7 +54,7 @@ def _of_seed(
         parts[-1],
         lanes=tuple(lanes.pop(key) for key in kinds if key in lanes),
         chunks=tuple(chunks.pop(key) for key in numbers if key in chunks),
-        **_brought_together(_ROWS_OF_SEED, ("jar", "publisher"), parts),
+        **_brought_together(_ROWS_OF_SEED, ("jar",), parts),
     )
 
 
@@ -84,16 +83,6 @@ def _later(key_of: Callable[[Any], Any]) -> Join:
     return join
 
 
-def _newest(parts: list[Any]) -> Any:
-    """Return of what lists have said of each URL the newest."""
-    found: dict[bytes, PublishedRow] = {}
-    for row in chain.from_iterable(parts):
-        before = found.get(row.url_hash)
-        if before is None or before.changed_at <= row.changed_at:
-            found[row.url_hash] = row
-    return tuple(found.values())
-
-
 # How rows in the fields of several deltas become those of one; of fields that stand nowhere here the last delta counts.
 _BY_URL = _later(attrgetter("url_hash"))
 _ROWS_OF_SITE: Mapping[str, Join] = {
@@ -109,7 +98,6 @@ _ROWS_OF_SEED: Mapping[str, Join] = {
     "patterns": _later(attrgetter("pattern_hash")),
     "rejections": _BY_URL,
     "sitemap_urls": _BY_URL,
-    "published": _newest,
     "rows": joined,
     "marked": _all,
     "replaced": _all,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.party.depth import Lane
 from scrawler.core.party.site import SiteContext
-from scrawler.core.party.takeup import Frontier, known_of, waiting_of
+from scrawler.core.party.takeup import Frontier, LookUp, known_of, waiting_of
 from scrawler.core.rules import CrawlRules
 from scrawler.model.lanes import ChunkRow
 from scrawler.model.replaced import ListedRow
@@ -18,19 +18,25 @@ class StoreReads:
     """Reads chunks and page rows after all that was submitted before."""
 
     def __init__(
-        self, checkpointer: Checkpointer, frontier: Frontier, turn: threading.RLock, rules: CrawlRules
+        self,
+        checkpointer: Checkpointer,
+        frontier: Frontier,
+        turn: threading.RLock,
+        rules: CrawlRules,
+        looks_up: Sequence[LookUp] = (),
     ) -> None:
         self._checkpointer = checkpointer
         self._frontier = frontier
         self._turn = turn
         self._rules = rules
+        self._looks_up = looks_up
 
     def load_chunks(self, lane: Lane, position: int, done: Callable[[list[ChunkRow]], None]) -> None:
         """Read the chunks of a lane from a position on."""
 
         def job() -> None:
             rows = self._frontier.chunks(lane.seed_id, lane.key.number, position, self._rules.depth_buffer)
-            known = known_of(self._frontier, lane, rows) if lane.visited is not None else {}
+            known = known_of(self._looks_up, lane, rows) if lane.visited is not None else {}
             waiting = waiting_of(self._frontier, lane, rows) if lane.waiting_rows is not None else {}
             with self._turn:
                 if lane.visited is not None:

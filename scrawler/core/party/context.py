@@ -16,7 +16,6 @@ from scrawler.core.party.entries import Entry, EntryRole, stored_entry
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.states import PartyState, rows_of
-from scrawler.core.party.told import Told
 from scrawler.core.party.waiting_rows import Finding, WaitingExternals, WaitingRows
 from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.traps import PartyTraps
@@ -27,7 +26,7 @@ from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, PUSHED, SITEMAP, WANTED, LaneKey, LaneKind, LaneState, priority
 from scrawler.model.replaced import ListedRow, WaitingRow
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
-from scrawler.model.rows import PageRow, PublishedRow, RelationRow, SitemapRow
+from scrawler.model.rows import PageRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit
@@ -41,18 +40,17 @@ _NO_URLS: frozenset[str] = frozenset()  # one for all parties: each call of `fro
 
 
 class _Said:
-    """What pages and lists have said of URLs since the last checkpoint, where they have said anything."""
+    """What pages and sitemaps have said of URLs since the last checkpoint, where they have said anything."""
 
-    __slots__ = ("published", "relations", "sitemap_urls")
+    __slots__ = ("relations", "sitemap_urls")
 
     def __init__(self) -> None:
         self.sitemap_urls: dict[bytes, SitemapRow] = {}
-        self.published: dict[bytes, PublishedRow] = {}
         self.relations: list[RelationRow] = []
 
     @property
     def rows(self) -> int:
-        return len(self.relations) + len(self.sitemap_urls) + len(self.published)
+        return len(self.relations) + len(self.sitemap_urls)
 
 
 class SeedContext:
@@ -85,6 +83,7 @@ class SeedContext:
         "ordered",
         "pages",
         "put_off",
+        "reads_lists",
         "redirected",
         "redirects",
         "rehoming",
@@ -96,7 +95,6 @@ class SeedContext:
         "seed_result",
         "started",
         "states",
-        "told",
         "traps",
         "unowned",
         "verdicts",
@@ -152,7 +150,7 @@ class SeedContext:
         self.kept: tuple[int, ...] = ()
         self.marked: tuple[int, ...] = ()
         self.unowned: tuple[tuple[str, int, int], ...] = ()
-        self.told: Told | None = None  # what change lists have told, where the states of its URLs are kept
+        self.reads_lists = False  # whether lists may tell which of its URLs need not be visited again
         self.base: SeedCounts | None = None  # what it had counted when this round began; None: nothing
         self.base_ms = 0  # ... and the time that it had been in work
         self._externals: dict[str, Finding] = {}
@@ -210,7 +208,7 @@ class SeedContext:
         made = Lane(LaneState(self.seed.id, key.number, self.seed.id, 0, 0), depth_buffer=self._depth_buffer)
         made.visited = self.visited
         made.waiting_rows = self.waiting_rows if made.retries_rows else None
-        made.reads_lists = self.told is not None
+        made.reads_lists = self.reads_lists
         if key is PUSHED:
             own = 0
         elif key is SITEMAP:
@@ -291,7 +289,7 @@ class SeedContext:
 
     def _waits_for_lists(self, lane: Lane, entry: Entry) -> bool:
         """Whether a page is not visited again yet: the lists that stand before it may tell that it need not be."""
-        if self.told is None or lane.lists_read or entry.role is EntryRole.SITEMAP:
+        if not self.reads_lists or lane.lists_read or entry.role is EntryRole.SITEMAP:
             return False
         listing = any(one.kind is LaneKind.SITEMAP and one.unfinished for one in self.lanes)
         lane.lists_read = not (listing or lane.in_work)
@@ -476,14 +474,6 @@ class SeedContext:
         self._to_say().sitemap_urls[row.url_hash] = row
         self._dirty = True
 
-    def add_published(self, row: PublishedRow) -> None:
-        """Note what a ResourceSync list says of an internal URL; of what several say, the newest counts."""
-        published = self._to_say().published
-        before = published.get(row.url_hash)
-        if before is None or before.changed_at <= row.changed_at:
-            published[row.url_hash] = row
-        self._dirty = True
-
     def add_relation(self, page_hash: bytes, kind: str, target: str) -> None:
         """Note that a page says which URL stands for it."""
         self._to_say().relations.append(RelationRow(page_hash, kind, self.seed.id, target))
@@ -529,7 +519,6 @@ class SeedContext:
             end_detail=self.end_detail,
             rehoming=self.rehoming,
             patterns=self.traps.take_rows() if self.traps is not None else (),
-            publisher=self.told.row if self.told is not None and self.told.dirty else None,
             jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
         )
         if self.replaced or self.kept or self.marked:
@@ -539,12 +528,9 @@ class SeedContext:
         said = self._said
         if said is not None:
             delta.relations, delta.sitemap_urls = tuple(said.relations), tuple(said.sitemap_urls.values())
-            delta.published = tuple(said.published.values())
         if self.states:
             delta.rows = rows_of(self.states)
         self.pages, self._externals, self._said, self._dirty = WaitingRows(), {}, None, False
-        if self.told is not None:
-            self.told.dirty = False
         return delta
 
     def state_of(self, at: int) -> PartyState | None:

@@ -171,6 +171,7 @@ class SiteContext:
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
     conditions: Conditions | None = None  # what conditional requests have come to, once one came to something
     earlier: EarlierSite | None = None  # what an earlier crawl knows of it, where that is asked
+    reads_lists: bool = False  # whether lists may tell which of its URLs need not be visited again
     states: tuple[SiteState | None, ...] = ()  # of steps, each at its number; none where no step has one
     orphans: tuple[Lane, ...] = ()  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else

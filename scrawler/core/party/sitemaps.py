@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.entries import Entry
-from scrawler.core.party.publishing import WELL_KNOWN, named_on
+from scrawler.core.party.lists import MAX_LEVEL, SitemapLists
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFullError
@@ -23,23 +23,26 @@ from scrawler.urls.verdict import Verdict
 
 USUAL = ("/sitemap.xml", "/sitemap_index.xml", "/wp-sitemap.xml")  # of these that come first which is a sitemap
 MAX_SITEMAPS = 1_000  # of a party
-MAX_LEVEL = 3  # indexes one in another
 FIRST_LEVEL = 1
 SITEMAP_DEPTH = 1  # of the URLs that they list
 
 
 def list_named(
-    site: SiteContext, party: SeedContext, origin: Origin, page: str, rules: CrawlRules, response: Response | None
+    site: SiteContext,
+    party: SeedContext,
+    origin: Origin,
+    page: str,
+    rules: CrawlRules,
+    response: Response | None,
+    lists: SitemapLists,
 ) -> None:
     """List the sitemaps that the robots.txt of the seed's origin names, or else the first usual one.
 
-    Lists of ResourceSync are among them, where these are read. `response` is the answer of the seed's page, if that
-    shows one.
+    Other lists, where `lists` reads any, come first. `response` is the answer of the seed's page, if that shows one.
     """
     if rules.limits.max_depth <= 0:
         return
-    if rules.resourcesync != "off" and response is not None:
-        asked = [*named_on(response), *([WELL_KNOWN] if rules.resourcesync == "ask" else [])]
+    if response is not None and (asked := lists.named_on(site, response)):
         list_sitemaps(site, party, asked, page, FIRST_LEVEL, rules)
     if rules.sitemaps == "also":
         named = origin.robots.sitemaps if origin.robots is not None else ()

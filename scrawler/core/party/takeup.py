@@ -21,7 +21,6 @@ from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.site import SiteContext
 from scrawler.core.party.states import PartyState, SiteState
-from scrawler.core.party.told import Told
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import SeenFilter, SeenFullError
 from scrawler.core.traps.traps import PartyTraps
@@ -33,16 +32,17 @@ from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import NORMAL, PUSHED, SITEMAP, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.replaced import EarlierPages, ListedRow, WaitingRow
 from scrawler.model.results import Result
-from scrawler.model.rows import PatternRow, PublisherRow
+from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, Seed
 from scrawler.model.terms import Millis, url_hash
-from scrawler.model.visits import KnownVisit, UrlState, known_visit
+from scrawler.model.visits import KnownVisit
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port, joined_at, moved_with, scope_of, site_key
 from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
 
 SiteStateMaker = Callable[[SiteContext], SiteState | None]
+LookUp = Callable[[int, Sequence[str], bool], Mapping[str, KnownVisit]]
 PartyStateMaker = Callable[[SiteContext, SeedContext], PartyState | None]
 _RECALLED = 20_000  # URLs of a party that are looked through for what led to them
 
@@ -59,9 +59,6 @@ class Frontier(Kept, Protocol):
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """What the patterns of a party's URLs have yielded so far."""
 
-    def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
-        """What is known of those of the URLs that were visited for a seed."""
-
     def waiting(self, seed_id: int, urls: Iterable[str]) -> Mapping[str, tuple[WaitingRow, ...]]:
         """The rows of those of a seed's URLs that a retry has listed."""
 
@@ -71,26 +68,19 @@ class Frontier(Kept, Protocol):
     def earlier_pages(self, seed_id: int) -> EarlierPages | None:
         """What a seed has fetched first and last; None if that was no page below its own URL."""
 
-    def published(self, seed_id: int, hashes: Iterable[bytes]) -> dict[bytes, Millis]:
-        """When those of the URLs last changed that lists of ResourceSync name, by hash."""
-
-    def publisher(self, seed_id: int) -> PublisherRow | None:
-        """What the change lists of a seed's site are worth, if it has any."""
-
 
 def _is_revisited(state: LaneState) -> bool:
     """Whether URLs of a lane were visited before: an ended seed may have left it to others of its site."""
     return lane_key(state.kind).kind is LaneKind.REVISIT
 
 
-def known_of(frontier: Frontier, lane: Lane, rows: Iterable[ChunkRow]) -> dict[str, KnownVisit]:
+def known_of(looks_up: Iterable[LookUp], lane: Lane, rows: Iterable[ChunkRow]) -> dict[str, KnownVisit]:
     """Return what is known of the URLs in chunks of a lane that were visited before."""
-    urls = chain.from_iterable(decode_urls(row.data) for row in rows)
-    states = frontier.states(lane.seed_id, urls)
-    if not lane.reads_lists:
-        return {state.url: known_visit(state) for state in states}
-    published = frontier.published(lane.seed_id, (state.url_hash for state in states))
-    return {state.url: known_visit(state)._replace(published=published.get(state.url_hash)) for state in states}
+    urls = list(chain.from_iterable(decode_urls(row.data) for row in rows))
+    found: dict[str, KnownVisit] = {}
+    for look_up in looks_up:
+        found.update(look_up(lane.seed_id, urls, lane.reads_lists))
+    return found
 
 
 def waiting_of(frontier: Frontier, lane: Lane, rows: Iterable[ChunkRow]) -> Mapping[str, tuple[WaitingRow, ...]]:
@@ -125,10 +115,12 @@ class SiteTaker:
         earlier: Callable[[str, bool], EarlierSite] | None = None,
         site_states: Sequence[SiteStateMaker] = (),
         party_states: Sequence[PartyStateMaker] = (),
+        looks_up: Sequence[LookUp] = (),
     ) -> None:
         self._frontier = frontier
         self._site_states = site_states
         self._party_states = party_states
+        self._looks_up = looks_up
         self._ahead = ReadAhead(frontier)
         self._own = OwnLists(self._ahead)
         self._earlier = earlier
@@ -251,14 +243,9 @@ class SiteTaker:
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._ahead.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
-        party.visited = site.visited
+        party.visited, party.reads_lists = site.visited, site.reads_lists
         if self._party_states:
             party.keep_states(make(site, party) for make in self._party_states)
-        if rules.resourcesync != "off":
-            known = self._frontier.publisher(seed.id) if seed.counts.requests else None
-            fresh = not seed.round and not seed.counts.requests
-            before = int(time.time() * 1000) if fresh else 0
-            party.told = Told(known or PublisherRow(seed.id, 0, 0, 0, 0), rules.change_list_ms, before)
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))
         party.lanes = [self._lane(site, state, with_tail=state.seed_id == seed.id) for state in held]
@@ -429,9 +416,9 @@ class SiteTaker:
                 site.waiting_rows.update(waiting_of(self._frontier, lane, [tail]))
         if site.visited is not None:
             lane.visited = site.visited
-            lane.reads_lists = (site.own_rules or self._rules).resourcesync != "off"
+            lane.reads_lists = site.reads_lists
             if tail is not None and tail.first + tail.count > state.cursor:
-                known = known_of(self._frontier, lane, [tail])
+                known = known_of(self._looks_up, lane, [tail])
                 site.visited.update(known)
                 if lane.key is PUSHED:
                     site.follow(known)

@@ -11,6 +11,7 @@ from scrawler.assembly.building import Building
 from scrawler.core.distribution.openers import Opener
 from scrawler.core.machine.machine import Machine
 from scrawler.features.revisit.keeping import Keeper, make_revisits
+from scrawler.features.revisit.lists import ListsStep, PublishedLists
 from scrawler.features.revisit.shares import VisitShares, weight_of
 from scrawler.features.revisit.step import RevisitStep
 from scrawler.features.revisit.store.known import KnownVisits
@@ -27,7 +28,12 @@ def build(building: Building) -> None:
     settings, database = building.settings, building.database
     shares = VisitShares(settings, database, weight_of(settings))
     shares.look()
-    building.steps.append(RevisitStep(building.rules, KnownVisits(database), shares))
+    known = KnownVisits(database)
+    lists = ListsStep(building.rules, known)
+    if lists.is_on:
+        building.steps.append(lists)
+    building.steps.append(RevisitStep(building.rules, known, shares, lists))
+    building.lists = PublishedLists(lists)
     building.writers.append(VisitRows(database, building.machine_id, settings.keep_visits))
     building.beside.append(partial(_keeping, building, shares))
     building.openers.append(Opener("a round that was ordered is being begun", Seeds(database).has_round_ordered))

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from scrawler.features.revisit.store.kinds import CELLS, SITE_RATES, URL_CHANGE, URL_STATE, CellRow, SiteRates
+from scrawler.features.revisit.store.kinds import (
+    CELLS,
+    PUBLISHED,
+    PUBLISHER,
+    SITE_RATES,
+    URL_CHANGE,
+    URL_STATE,
+    CellRow,
+    PublishedRow,
+    SiteRates,
+)
+from scrawler.features.revisit.told import Told
 from scrawler.model.row_kinds import Row, RowKind
 from scrawler.model.visits import UrlChange, UrlState
 from scrawler.revisit.due import RevisitPolicy
@@ -39,6 +50,41 @@ class PartyVisits:
         if self._changes:
             into[URL_CHANGE] = self._changes
             self._changes = ()
+
+    def owns(self, url: str) -> bool:
+        """Return False: URLs are those of the crawler."""
+        return False
+
+
+class PartyLists:
+    """What the change lists of a party have told, and what its server publishes of URLs."""
+
+    __slots__ = ("_published", "_seed_id", "told")
+
+    def __init__(self, seed_id: int, told: Told) -> None:
+        self._seed_id = seed_id
+        self.told = told
+        self._published: dict[bytes, PublishedRow] = {}
+
+    def add(self, row: PublishedRow) -> None:
+        """Note what a list says of an internal URL; of what several say, the newest counts."""
+        before = self._published.get(row.url_hash)
+        if before is None or before.changed_at <= row.changed_at:
+            self._published[row.url_hash] = row
+
+    @property
+    def weight(self) -> int:
+        """URLs that wait."""
+        return len(self._published)
+
+    def take_rows(self, into: dict[RowKind, tuple[Row, ...]]) -> None:
+        """Add what lists have told since this was last called."""
+        if self._published:
+            into[PUBLISHED] = tuple(self._published.values())
+            self._published = {}
+        if self.told.dirty:
+            into[PUBLISHER] = (self.told.row,)
+            self.told.dirty = False
 
     def owns(self, url: str) -> bool:
         """Return False: URLs are those of the crawler."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import cast
 
@@ -14,14 +15,17 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.links import PageLinks
 from scrawler.extract.simhash import fingerprint_of
+from scrawler.features.revisit.lists import ListsStep
 from scrawler.features.revisit.prints import print_of
+from scrawler.features.revisit.publishing import CHANGE_LIST
 from scrawler.features.revisit.shares import VisitShares
 from scrawler.features.revisit.states import PartyVisits, SiteVisits
 from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.visited import note_visit
 from scrawler.fetch.downloader import Response
-from scrawler.model.results import Result
+from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
+from scrawler.model.visits import KnownVisit, known_visit
 from scrawler.revisit.demand import demand_of
 from scrawler.revisit.due import RevisitPolicy, Wishes
 from scrawler.revisit.learning import SiteLearning, unpack_rates
@@ -42,10 +46,11 @@ class RevisitStep:
     at: int
     wants: frozenset[Want] = frozenset()
 
-    def __init__(self, rules: CrawlRules, known: KnownVisits, shares: VisitShares) -> None:
+    def __init__(self, rules: CrawlRules, known: KnownVisits, shares: VisitShares, lists: ListsStep) -> None:
         self._rules = rules
         self._known = known
         self._shares = shares
+        self._lists = lists
 
     def site_state(self, site: SiteContext) -> SiteVisits | None:
         """Return what is learned of a site, where URLs of it may become due again."""
@@ -69,8 +74,19 @@ class RevisitStep:
             party.base, party.base_ms = before
         return PartyVisits(_policy(wishes), _near(rules))
 
+    def look_up(self, seed_id: int, urls: Sequence[str], after_lists: bool) -> Mapping[str, KnownVisit]:
+        """Return what is known of URLs by their visits, and what lists say of them where these are read before."""
+        states = self._known.states(seed_id, urls)
+        if not after_lists:
+            return {state.url: known_visit(state) for state in states}
+        published = self._known.published(seed_id, (state.url_hash for state in states))
+        return {state.url: known_visit(state)._replace(published=published.get(state.url_hash)) for state in states}
+
     def read(self, flight: PageFlight, response: Response, page: PageRead) -> None:
         """Read by what a page is compared with that of other visits."""
+        sitemap = page.sitemap
+        if sitemap is not None and sitemap.capability == CHANGE_LIST and not sitemap.until:
+            page.flags |= PageFlag.CHANGE_LIST  # what is over need not be read again
         visits = self._visits(flight.party)
         if visits is None and flight.known is None:
             return
@@ -92,12 +108,14 @@ class RevisitStep:
             if flight.known is None:
                 return row
             visits = self._begun(flight)
+        lists = self._lists.of(flight.party)
+        learning, told = self._learned(flight.site), None if lists is None else lists.told
         found = cast("PageFound | None", page.found[self.at]) if page is not None and page.found else None
         if found is None:
-            return note_visit(flight, row, response, visits, self._learned(flight.site))
+            return note_visit(flight, row, response, visits, learning, told)
         if page is not None and page.links is not None:
             row = row._replace(simhash=found.simhash)
-        return note_visit(flight, row, response, visits, self._learned(flight.site), found.text_print)
+        return note_visit(flight, row, response, visits, learning, told, found.text_print)
 
     def _visits(self, party: SeedContext) -> PartyVisits | None:
         return cast("PartyVisits | None", party.state_of(self.at))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.site import SiteContext
-from scrawler.core.party.told import spared_state
 from scrawler.features.revisit.states import PartyVisits
+from scrawler.features.revisit.told import Told, spared_state
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
@@ -20,12 +20,13 @@ def note_visit(
     response: Response | None,
     visits: PartyVisits,
     learning: SiteLearning | None,
+    told: Told | None,
     text_print: bytes = b"",
 ) -> PageRow:
     """Note the state of the URL that an entry names, and what has changed; return its row with flags of that.
 
-    `response` is the answer, if one came; `learning` is taught what the visit shows of its site. `text_print` is of its
-    text, if texts are compared.
+    `response` is the answer, if one came; `learning` is taught what the visit shows of its site, and `told` is held
+    against it. `text_print` is of its text, if texts are compared.
     """
     site, party, known = flight.site, flight.party, flight.known
     before = known.state if known is not None else None
@@ -51,10 +52,11 @@ def note_visit(
         near=visits.near or 0,
     )
     state = visited.state
-    if party.told is not None and state.flags & PageFlag.CHANGE_LIST and state.due_at > 0:
-        state = state._replace(due_at=min(state.due_at, row.fetched_at + party.told.fresh_ms))
+    if told is not None and state.flags & PageFlag.CHANGE_LIST and state.due_at > 0:
+        state = state._replace(due_at=min(state.due_at, row.fetched_at + told.fresh_ms))
     visits.note(state, visited.changes)
-    _try_lists(flight, visited.row)
+    if told is not None:
+        _try_lists(told, flight, visited.row)
     if before is not None and row.result == Result.NOT_MODIFIED.value:
         party.counts.saved += before.length
     _forget(site, state)
@@ -69,10 +71,10 @@ def _forget(site: SiteContext, state: UrlState) -> None:
         site.latest[state.url] = known_visit(state)
 
 
-def _try_lists(flight: PageFlight, row: PageRow) -> None:
+def _try_lists(told: Told, flight: PageFlight, row: PageRow) -> None:
     """Hold what change lists have said of a URL against what a visit has found."""
-    told, known = flight.party.told, flight.known
-    if told is None or known is None or row.result not in (Result.FETCHED.value, Result.NOT_MODIFIED.value):
+    known = flight.known
+    if known is None or row.result not in (Result.FETCHED.value, Result.NOT_MODIFIED.value):
         return
     if told.unchanged(row.url_hash, known, row.fetched_at):
         told.tried(bool(row.flags & PageFlag.CHANGED))

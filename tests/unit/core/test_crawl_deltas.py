@@ -7,7 +7,16 @@ from dataclasses import fields, replace
 import pytest
 
 from scrawler.core.durable.deltas import merged
-from scrawler.features.revisit.store.kinds import CELLS, SITE_RATES, URL_CHANGE, URL_STATE, CellRow, SiteRates
+from scrawler.features.revisit.store.kinds import (
+    CELLS,
+    PUBLISHED,
+    SITE_RATES,
+    URL_CHANGE,
+    URL_STATE,
+    CellRow,
+    PublishedRow,
+    SiteRates,
+)
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.replaced import WaitingRow
@@ -16,7 +25,6 @@ from scrawler.model.rows import (
     ExternalRow,
     PageRow,
     PatternRow,
-    PublishedRow,
     RejectionRow,
     RelationRow,
     SitemapRow,
@@ -135,7 +143,7 @@ def test_no_rows_are_left_out() -> None:
         "relations": RelationRow(b"h", "canonical", 1, "http://x/"),
         "patterns": PatternRow(1, b"h", "p", 1, 0, 0, 0, ""),
         "rejections": RejectionRow(1, b"h", "depth", "http://x/", ""),
-        "sitemap_urls": SitemapRow(1, b"h", 0, "http://x/"), "published": PublishedRow(1, b"h", 5, 0, "http://x/"),
+        "sitemap_urls": SitemapRow(1, b"h", 0, "http://x/"),
         "replaced": WaitingRow(1, 1, "http://x/", "cut", 200, "", 1, b"", 1, "f", 1, 1, 0, 0), "marked": 3, "kept": 2,
     }  # fmt: skip
     rows = {one.name for one in fields(SeedDelta) if str(one.type).startswith("tuple[") and one.default == ()}
@@ -159,6 +167,6 @@ def test_rows_of_features_are_kept_each_key_once() -> None:
 
 def test_of_what_lists_say_of_a_url_the_newest_stays() -> None:
     rows = [PublishedRow(1, b"h", at, 0, "http://x/") for at in (5, 9, 7)]
-    told = [replace(of_seed(1), published=(row,)) for row in rows]
+    told = [replace(of_seed(1), rows=((PUBLISHED, (row,)),)) for row in rows]
     (site,) = merged([of_site(1, one) for one in told])
-    assert site.seeds[0].published == (rows[1],)
+    assert rows_of_kind(site.seeds[0].rows, PUBLISHED) == (rows[1],)

@@ -16,7 +16,6 @@ IN_OTHER_WORDS = {
     "most_unsent",
     "patterns",
     "settings",
-    "change_list_ms",
     "retry_pause_ms",
     "revisit_wishes",
     "without_proxy",

@@ -6,8 +6,8 @@ import gzip
 
 import pytest
 
-from scrawler.core.party.publishing import holds_pages, is_followed, named_on, names_lists
 from scrawler.extract.sitemaps import Listed, Sitemap, read_sitemap
+from scrawler.features.revisit.publishing import holds_pages, is_followed, named_on, names_lists
 from scrawler.fetch.downloader import Request, Response
 from scrawler.model.results import Result
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scrawler.core.party.told import SEVERAL, Told, spared_state
 from scrawler.extract.sitemaps import Listed
+from scrawler.features.revisit.store.kinds import PublisherRow
+from scrawler.features.revisit.told import SEVERAL, Told, spared_state
 from scrawler.model.results import Result
-from scrawler.model.rows import PublisherRow
 from scrawler.model.visits import KnownVisit, UrlState
 
 HOUR = 3_600_000

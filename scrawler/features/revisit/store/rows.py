@@ -5,12 +5,20 @@ from __future__ import annotations
 from operator import itemgetter
 
 from scrawler.features.revisit.store.demand import Demands, keep_rates
-from scrawler.features.revisit.store.kinds import CELLS, SITE_RATES, URL_CHANGE, URL_STATE
+from scrawler.features.revisit.store.kinds import (
+    CELLS,
+    PUBLISHED,
+    PUBLISHER,
+    SITE_RATES,
+    URL_CHANGE,
+    URL_STATE,
+    PublishedRow,
+    PublisherRow,
+)
 from scrawler.features.revisit.store.published import make_due
 from scrawler.features.revisit.store.sitemap_words import learn, pull_forward, states_before
 from scrawler.features.revisit.store.thinning import Thinning
 from scrawler.model.row_kinds import rows_of_kind
-from scrawler.model.rows import PublishedRow, PublisherRow
 from scrawler.model.visits import UrlChange, UrlState
 from scrawler.store.batches import Batch
 from scrawler.store.bulk import BulkInsert
@@ -23,7 +31,7 @@ _BY_URL = itemgetter(0, 1)
 class VisitRows:
     """Writes these rows for one machine."""
 
-    kinds = (URL_STATE, URL_CHANGE, SITE_RATES, CELLS)
+    kinds = (URL_STATE, URL_CHANGE, SITE_RATES, CELLS, PUBLISHED, PUBLISHER)
 
     def __init__(self, database: Database, machine_id: int, keep: int | None = None) -> None:
         """With `keep` so many of the newest visits of each URL are kept, and those that say something."""
@@ -43,7 +51,8 @@ class VisitRows:
             self._write_states(batch)
         if any(one.rows for one in batch.sites):
             self._write_demand(batch)
-        self._write_published(batch)
+        if any(one.rows for one in batch.seeds):
+            self._write_published(batch)
 
     def _write_states(self, batch: Batch) -> None:
         """Write what visits have found of URLs, and learn of it how far a site's sitemaps are right."""
@@ -71,8 +80,8 @@ class VisitRows:
     def _write_published(self, batch: Batch) -> None:
         """Write what servers publish of their URLs; those that have changed since their last visit are due now."""
         connection = batch.connection
-        if rows := sorted(batch.rows("published"), key=_BY_URL):
+        if rows := sorted(batch.rows_of_kind(PUBLISHED), key=_BY_URL):
             self._published.run(connection, rows)
             make_due(connection, rows, database_time(connection, self._database.clock))
-        if made := sorted(one.publisher for one in batch.seeds if one.publisher is not None):
+        if made := sorted(batch.rows_of_kind(PUBLISHER)):
             self._publishers.run(connection, made)
