@@ -18,8 +18,8 @@ from experiments.lab.command import experiment
 from experiments.lab.estimates import estimators, first_checks, weighted
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Claim, Plot, Report, Row, number, row_text, write_report
+from scrawler.features.revisit.policies.schedule import Policy
 from scrawler.features.synthweb.spec import WebSpec
-from scrawler.revisit.schedule import Policy
 
 _CHANGES = 0.1  # a day, in the mean of the pages that change
 _COMING_DAYS = 60  # so long as many pages come as go in the synthetic web
@@ -167,8 +167,8 @@ def _notes(webs: Sequence[Web]) -> list[str]:
         " home page of its site, and is not up to date before; what is gone is not until a visit has found that.",
         "freshness: share of the copies that are up to date, at the end of each day; age: time since the page changed,"
         " 0 while the copy is up to date. Both over the second half of the time, but for the last column.",
-        "All is decided by scrawler.revisit; what is learned are changed or not, per visit, and nothing else. Those"
-        " with true rates are told the mean rate of each page, of mixed pages as well.",
+        "All is decided by scrawler.features.revisit.policies; what is learned are changed or not, per visit, and"
+        " nothing else. Those with true rates are told the mean rate of each page, of mixed pages as well.",
         "naive mean: changes found over time; formulas: the mean and deviation of Cho and Garcia-Molina's estimator"
         " over the binomial distribution; irregular: exponentially distributed intervals, by the likelihood.",
     ]

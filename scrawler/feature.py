@@ -181,6 +181,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     * arrivals: a function that returns who takes in URLs for the crawl of a database (`Database`); nobody: none come
     * beside: what makes a companion of a run (`scrawler.api.companions.MakeCompanion`)
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
+    * columns: a function that says what is wrong with further columns of a seed (`scrawler.seeds.formats.CheckColumns`)
     * each_page: a function that begins work on each page of a run (`scrawler.api.observing.BeginEachPage`)
     * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
     * files: a function that tells, of settings, which files of a process are taken (`scrawler.machine_run.FilesTaken`)

@@ -253,7 +253,7 @@ class MachineRun:
         """Look after the WARC files in the block, with a thread of its own, which ends with the machine's."""
         records = Records(self._settings.pages_dir, Pages(self._prompt), Orphans(self._prompt))
         finish_gone = partial(self._finish_gone, self._prompt, records)
-        closed = partial(_closed_by_day, archive) if self._settings.keep else archive.closed_files
+        closed = partial(_closed_by_day, archive) if self._building.goes_on else archive.closed_files
         indexer = Indexer(records, finish_gone, closed, machine.ending.stopping, machine.ending.failed, _INDEX_EVERY)
         start(indexer)
         try:

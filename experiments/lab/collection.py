@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scrawler.features.revisit.policies.estimator import DAY_S, UNKNOWN, Checks, SiteRates, estimate
+from scrawler.features.revisit.policies.policy import Bounds, Demand, age_s, freshness
+from scrawler.features.revisit.policies.schedule import Policy, Visited, next_visit
 from scrawler.features.synthweb.changes import Changes, PageChanges
 from scrawler.features.synthweb.spec import WebSpec
-from scrawler.revisit.estimator import DAY_S, UNKNOWN, Checks, SiteRates, estimate
-from scrawler.revisit.policy import Bounds, Demand, age_s, freshness
-from scrawler.revisit.schedule import Policy, Visited, next_visit
 
 SITE_PAGES = 200
 _BOUNDS = Bounds(3_600.0, 365 * DAY_S)

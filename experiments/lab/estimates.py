@@ -9,7 +9,7 @@ from random import Random
 from statistics import fmean, median, pstdev
 
 from experiments.lab.report import Row
-from scrawler.revisit.estimator import (
+from scrawler.features.revisit.policies.estimator import (
     DAY_S,
     NO_PRIOR,
     UNKNOWN,
@@ -19,7 +19,7 @@ from scrawler.revisit.estimator import (
     estimate,
     regular_rate,
 )
-from scrawler.revisit.policy import freshness, optimal_visits
+from scrawler.features.revisit.policies.policy import freshness, optimal_visits
 
 
 def estimators(rounds: int) -> list[Row]:

@@ -80,6 +80,7 @@ class Building:
         lists: what documents list: sitemaps, or other lists as well.
         order: which links come first; None: they are listed as they are met.
         wrappers: each puts something around the downloaders of all collectors; the last one is the outermost.
+        goes_on: whether it goes on when no seed is left; WARC files of earlier days are closed then.
         listens: whether URLs for the sites of this machine come in while it crawls.
         views: each makes of settings what this machine does, now and whenever they change.
         followers: are told of settings that have changed.
@@ -112,6 +113,7 @@ class Building:
     externals: Externals
     inboxes: Inboxes
     listens: bool
+    goes_on: bool = False
     make_claims: MakeClaims = Claims
     make_checkpoints: MakeCheckpoints = Checkpoints
     writers: list[FeatureWriter] = field(default_factory=list)

@@ -10,13 +10,13 @@ from pathlib import Path
 from scrawler.archive.reading import RecordReader, UnwholeRecordError, original_of
 from scrawler.archive.record import RevisitOf, sent_head
 from scrawler.assembly.copies import CrawlArchives
+from scrawler.core.party.conditions import kept_validators
 from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
 from scrawler.errors import StoreError
 from scrawler.fetch.wire import parse_headers
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import url_hash
 from scrawler.model.visits import WHOLE_EVERY
-from scrawler.revisit.visit import kept_validators
 from scrawler.settings import Settings
 from scrawler.store.earlier import EarlierCrawl, EarlierPage
 

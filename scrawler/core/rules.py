@@ -20,7 +20,6 @@ from scrawler.model.exchange import Mode
 from scrawler.model.proxy import NO_PROXY, Proxy, basic, read_proxy
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
-from scrawler.revisit.due import Wishes
 from scrawler.settings import ANY_WAY, Settings, Way, of_tables, read_header, read_pattern, tables_for, withheld
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.scope import host_port
@@ -78,10 +77,6 @@ class CrawlRules:
     trap_pages: int
     trap_yield: float
     near_duplicates: str  # "off", "doubt" or "all"
-    revisit: str  # one of `revisit.due.POLICIES`
-    revisit_change: str  # "bytes" or "text"
-    revisit_near: int  # bits in which texts may differ that are the same
-    keep: bool
     settings: Settings = field(repr=False)  # of which it was made: features find theirs there
     # What several settings say together, or in another unit.
     retry_pause_ms: int
@@ -90,7 +85,6 @@ class CrawlRules:
     capacity: int  # seeds that a collector holds at most
     www: bool  # www.example.org and example.org are one site
     patterns: UrlPatterns | None  # which URLs are wanted, if that is said
-    revisit_wishes: Wishes
     fetch: FetchLimits  # what the downloader needs of the settings
     logins: Mapping[str, tuple[str, str]] = field(repr=False)  # users and passwords by host
     without_proxy: bool  # whether there is none, whatever the environment says
@@ -111,7 +105,6 @@ class CrawlRules:
             "capacity": settings.seeds_per_thread,
             "www": "www" in settings.normalise,
             "patterns": url_patterns(settings.include, settings.exclude),
-            "revisit_wishes": revisit_wishes(settings),
             "fetch": fetch_limits(settings, files),
             "logins": {} if settings.netrc is None else files.logins(settings.netrc),
             "without_proxy": settings.proxy is not None and settings.proxy.get_secret_value() == NO_PROXY,
@@ -320,10 +313,3 @@ def _certificate(settings: Settings, files: GivenFiles) -> tuple[str, str] | Non
 def retry_pause_ms(attempt: int, first_pause_ms: int) -> int:
     """Pause before the next attempt: doubled each time, the same for all entries of one retry lane."""
     return int(first_pause_ms * 2 ** (attempt - 1))
-
-
-def revisit_wishes(settings: Settings) -> Wishes:
-    """Return what settings say of when URLs are visited again."""
-    times = settings.revisit_interval, settings.revisit_min, settings.revisit_max
-    interval, least, most = (int(seconds * 1000) for seconds in times)
-    return Wishes(settings.revisit, interval, least, most, settings.revisit_site_budget)

@@ -7,16 +7,21 @@ import io
 import json
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from scrawler.errors import InputError
-from scrawler.revisit.due import wrong_column
+from scrawler.feature import hooked
 from scrawler.seeds.exporter import ExportRow, UrlKind
 from scrawler.seeds.files import Format
 from scrawler.seeds.json_text import json_text
 from scrawler.store.bulk import LONGEST_TEXT
 from scrawler.tuples.classes import NamedTuple
+
+CheckColumns = Callable[
+    [Mapping[str, Any]], str
+]  # says what is wrong with the columns of a seed's line; empty: nothing
 
 LINE_LIMIT = 1 << 20  # bytes; a longer line is invalid, whatever the format
 LONGEST_COLUMNS = LONGEST_TEXT  # characters of the JSON of all further columns of a seed
@@ -112,12 +117,19 @@ def _with_columns(line: int, url: str, row: dict[str, Any]) -> Entry:
         return Entry(line, url)
     if not is_flat(row):
         return Entry(line, url, f"its further columns are nested deeper than {DEEPEST} levels")
-    if problem := wrong_column(row):
-        return Entry(line, url, problem)
+    for wrong_column in _column_checks():
+        if problem := wrong_column(row):
+            return Entry(line, url, problem)
     columns = json_text(row).encode("utf-8", "backslashreplace").decode()
     if len(columns) > LONGEST_COLUMNS:
         return Entry(line, url, f"its further columns have {len(columns):,} characters, more than {LONGEST_COLUMNS:,}")
     return Entry(line, url, "", columns)
+
+
+@lru_cache(maxsize=1)
+def _column_checks() -> tuple[CheckColumns, ...]:
+    """Return what features check in the columns of a line; these are many, and features are few."""
+    return tuple(hooked("columns"))
 
 
 def is_flat(value: object, levels: int = DEEPEST) -> bool:

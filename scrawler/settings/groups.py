@@ -11,7 +11,7 @@ from scrawler.settings.parts import SETTING_NAMES
 
 _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
     "crawl": (
-        *("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "resourcesync", "assets"),
+        *("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "assets"),
         "max_candidates",
     ),
     "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_list_max", "send_wait"),
@@ -45,11 +45,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
     "limits": (
         *("max_depth", "max_pages", "max_bytes", "max_time"),
         *("max_body", "max_decoded", "max_ratio", "max_headers", "page_time"),
-    ),
-    "revisits": (
-        *("resourcesync_interval", "keep", "keep_visits"),
-        *("revisit", "revisit_interval", "revisit_min", "revisit_max", "revisit_pause"),
-        *("revisit_budget", "revisit_site_budget", "revisit_weight", "rank", "revisit_change", "revisit_near"),
     ),
     "traps": ("traps", "trap_pages", "trap_yield", "near_duplicates"),
     "files": (

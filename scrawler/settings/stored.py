@@ -24,7 +24,6 @@ _OWN = frozenset(
         *("netrc", "cookie_file", "certificate", "certificate_key", "ca_file", "user"),
         *_DOORS,
         "archive_secrets",
-        "rank",
         *("max_headers", "page_time", "seen_memory"),
         *PART_KINDS,
         *filter(is_secret, SETTING_NAMES),

@@ -492,7 +492,9 @@ revisit_demand = Table(
     metadata,
     _number("site_id", "whose URLs; 0: of all sites, as one machine has counted them", key=True),
     _number("machine_id", "which machine has counted them; 0: before any ran, or for a site", key=True),
-    _small("cell", "how often they change, and what they weigh: see scrawler/revisit/demand.py", key=True),
+    _small(
+        "cell", "how often they change, and what they weigh: see scrawler/features/revisit/policies/demand.py", key=True
+    ),
     _number("pages", "so many more than before; of one machine it may be below 0: others have counted them first"),
     **_CLUSTERED,
 )

@@ -250,7 +250,7 @@ CREATE INDEX url_state_due ON url_state (seed_id, due_at);
 CREATE TABLE revisit_demand (
     site_id BIGINT NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
     machine_id BIGINT NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
-    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/revisit/demand.py
+    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/features/revisit/policies/demand.py
     pages BIGINT NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
     PRIMARY KEY (site_id, machine_id, cell)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;

@@ -253,7 +253,7 @@ CREATE INDEX url_state_due ON url_state (seed_id, due_at);
 CREATE TABLE revisit_demand (
     site_id INTEGER NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
     machine_id INTEGER NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
-    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/revisit/demand.py
+    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/features/revisit/policies/demand.py
     pages INTEGER NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
     PRIMARY KEY (site_id, machine_id, cell)
 ) WITHOUT ROWID,

@@ -19,12 +19,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from scrawler.features.revisit.keeping import _packed
+from scrawler.features.revisit.policies.demand import cell_of, demand_of
+from scrawler.features.revisit.policies.due import Wishes
 from scrawler.features.revisit.store.demand import Demands
 from scrawler.features.revisit.store.rounds import Revisits
 from scrawler.model.lanes import REVISIT
 from scrawler.model.scope import Scope
-from scrawler.revisit.demand import cell_of, demand_of
-from scrawler.revisit.due import Wishes
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.urls.scope import is_reachable

@@ -63,7 +63,7 @@ re._parser.parse = watched
 for module in pkgutil.walk_packages(scrawler.__path__, "scrawler."):
     if not module.name.endswith("__main__"):
         import_module(module.name)
-sys.modules["scrawler.revisit.change"]._patterns()
+sys.modules["scrawler.features.revisit.policies.change"]._patterns()
 print(len(seen), "modules")
 """
 

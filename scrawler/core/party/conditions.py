@@ -9,9 +9,10 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Final
 
+from scrawler.dates import mail_date
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result
-from scrawler.model.visits import is_same_tag
+from scrawler.model.visits import is_same_tag, validators
 
 _MOST: Final = 1_000  # URLs of a site that wait to be asked for as a whole
 _ENOUGH: Final = 5  # URLs for which the condition was at fault, after which no other is asked for under one
@@ -70,3 +71,8 @@ def _names_another(response: Response) -> bool:
     etag = response.headers.get("etag", "").strip()
     asked = [value for name, value in response.request.headers if name == "If-None-Match"]
     return bool(etag and asked) and not is_same_tag(etag, asked[0])
+
+
+def kept_validators(etag: str, last_modified: str) -> tuple[str, str]:
+    """Return what is kept of the two headers; a date that is none would be ignored (RFC 9110, 13.1.3)."""
+    return validators(etag, last_modified if mail_date(last_modified) is not None else "")

@@ -16,6 +16,7 @@ from scrawler.features.choose import library
 from scrawler.features.choose.choosing import Chosen
 from scrawler.features.choose.library import BY
 from scrawler.features.choose.picking import Picked, Picking, Promotion
+from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.seeds.files import written_as
 from scrawler.seeds.promoter import ANY_HOPS
 from scrawler.seeds.table_files import Column, Kind, open_table
@@ -75,8 +76,9 @@ def choose_command(
     parties link to it; `unseen` chooses candidate seeds, by how many seeds' parties link to them. Seeds that are not
     done, or skipped, are left out.
     """
+    rank = RevisitSettings.of(settings).rank
     with opened(settings, BareCrawl) as crawl:
-        found = library.choose(crawl, by, top, per_domain=per_domain, at_least=at_least, rank=settings.rank)
+        found = library.choose(crawl, by, top, per_domain=per_domain, at_least=at_least, rank=rank)
         if write:
             _write(crawl, write, found, _NAMES[by])
         if take_next and found:
@@ -84,7 +86,7 @@ def choose_command(
             click.echo(f"{counted(number, 'seed is', 'seeds are')} for the next run: `scrawler run`", err=True)
     if written or not (write or take_next):
         part, whole = _NAMES[by]
-        columns = *_CHOSEN[:4], *(() if by == "rank" and settings.rank else (part, whole))
+        columns = *_CHOSEN[:4], *(() if by == "rank" and rank else (part, whole))
         print_rows((_row(one, part, whole) for one in found), columns, written)
 
 

@@ -12,6 +12,7 @@ from scrawler.core.distribution.openers import Opener
 from scrawler.core.machine.machine import Machine
 from scrawler.features.revisit.keeping import Keeper, make_revisits
 from scrawler.features.revisit.lists import ListsStep, PublishedLists
+from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.shares import VisitShares, weight_of
 from scrawler.features.revisit.step import RevisitStep
 from scrawler.features.revisit.store.known import KnownVisits
@@ -26,6 +27,7 @@ from scrawler.threads import no_room, start
 def build(building: Building) -> None:
     """Let a machine visit URLs again. Raises SettingsError for a file of ranks that cannot be read."""
     settings, database = building.settings, building.database
+    own = RevisitSettings.of(settings)
     shares = VisitShares(settings, database, weight_of(settings))
     shares.look()
     known = KnownVisits(database)
@@ -34,11 +36,11 @@ def build(building: Building) -> None:
         building.steps.append(lists)
     building.steps.append(RevisitStep(building.rules, known, shares, lists))
     building.lists = PublishedLists(lists)
-    building.writers.append(VisitRows(database, building.machine_id, settings.keep_visits))
+    building.writers.append(VisitRows(database, building.machine_id, own.keep_visits))
     building.beside.append(partial(_keeping, building, shares))
     building.openers.append(Opener("a round that was ordered is being begun", Seeds(database).has_round_ordered))
-    if settings.keep:
-        building.listens = True
+    if own.keep:
+        building.goes_on = building.listens = True
         building.take_pushed = _take_pushed(building, shares)
         building.last_openers.append(Opener("it is kept: URLs become due", _always))
 
@@ -46,11 +48,11 @@ def build(building: Building) -> None:
 @contextmanager
 def _keeping(building: Building, shares: VisitShares, machine: Machine) -> Iterator[None]:
     """Let rounds begin in the block: one that was ordered, and those of URLs that become due in a kept crawl."""
-    settings, stopping = building.settings, machine.ending.stopping
+    own, stopping = RevisitSettings.of(building.settings), machine.ending.stopping
     with no_room():
         revisits = _revisits(building, shares, stopping.is_set)
-        of_kept = shares if settings.keep else None
-        keeper = Keeper(revisits, of_kept, settings.revisit_pause, stopping, machine.ending.failed, building.say)
+        of_kept = shares if own.keep else None
+        keeper = Keeper(revisits, of_kept, own.revisit_pause, stopping, machine.ending.failed, building.say)
     start(keeper)
     try:
         yield
@@ -63,7 +65,7 @@ def _take_pushed(building: Building, shares: VisitShares) -> Callable[[int], int
     """Return what takes URLs that servers and owners have sent."""
     settings = building.settings
     revisits = _revisits(building, shares, building.stop.is_set)
-    pause = int(settings.revisit_pause * 1000)
+    pause = int(RevisitSettings.of(settings).revisit_pause * 1000)
     place = building.database, building.machine_id, settings.scope, revisits, building.boundary, pause
     return PushedUrls(*place).take
 

@@ -5,6 +5,15 @@ from scrawler.feature import Command, Feature
 FEATURE = Feature(
     name="revisit",
     about="Visits pages again, when that is ordered or when they are due, and tells what has changed.",
+    settings="scrawler.features.revisit.settings:RevisitSettings",
+    groups={
+        "crawl": ("resourcesync",),
+        "revisits": (
+            *("resourcesync_interval", "keep", "keep_visits"),
+            *("revisit", "revisit_interval", "revisit_min", "revisit_max", "revisit_pause"),
+            *("revisit_budget", "revisit_site_budget", "revisit_weight", "rank", "revisit_change", "revisit_near"),
+        ),
+    },
     commands={
         "changes": Command("scrawler.features.revisit.cli:changes", lists=True),
         "diff": Command("scrawler.features.revisit.cli:diff_command", lists=True),
@@ -16,6 +25,7 @@ FEATURE = Feature(
     hooks={
         "again": "scrawler.features.revisit.orders:begin_again",
         "build": "scrawler.features.revisit.building:build",
+        "columns": "scrawler.features.revisit.policies.due:wrong_column",
         "prepare": "scrawler.features.revisit.orders:check_keep",
         "validate": "scrawler.features.revisit.orders:check_budget",
         "report": "scrawler.features.revisit.telling:sections",

@@ -18,17 +18,19 @@ from scrawler.extract.charset import to_utf8
 from scrawler.extract.decode import decode_body
 from scrawler.extract.simhash import fingerprint_of
 from scrawler.extract.sniff import HTML_TYPES
+from scrawler.features.revisit.policies.due import Wishes
 from scrawler.features.revisit.prints import print_of
+from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.shares import VisitShares, Weight, all_alike
 from scrawler.features.revisit.store.first_states import Archived
 from scrawler.features.revisit.store.rounds import Begun, Order, Revisits
+from scrawler.features.revisit.wishes import wishes_of
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.fetch.wire import parse_headers
 from scrawler.model.lanes import REVISIT
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
-from scrawler.revisit.due import Wishes
 from scrawler.settings import Settings, largest_record
 from scrawler.store.engine import Database
 from scrawler.units import counted
@@ -53,15 +55,16 @@ def make_revisits(
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
 
     def wishes(key: str) -> Wishes:
-        return (hosts.of_site(key) or hosts.shared).revisit_wishes
+        return wishes_of((hosts.of_site(key) or hosts.shared).settings)
 
     def compares_text(url: str) -> bool:
-        return (hosts.of_site(site_key(url, scope)) or hosts.shared).revisit_change == "text"
+        rules = hosts.of_site(site_key(url, scope)) or hosts.shared
+        return RevisitSettings.of(rules.settings).revisit_change == "text"
 
     archive = ArchivedHeaders(settings, written_to, compares_text)
     return Revisits(
         database, packed, REVISIT.number, partial(is_reachable, scope=scope), wishes, archive.of_pages, stopping,
-        settings.revisit_budget, weight,
+        RevisitSettings.of(settings).revisit_budget, weight,
     )  # fmt: skip
 
 

@@ -30,10 +30,12 @@ from scrawler.features.revisit.publishing import (
     named_on,
     names_lists,
 )
+from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.states import PartyLists
 from scrawler.features.revisit.store.kinds import PublishedRow, PublisherRow
 from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.told import Told
+from scrawler.features.revisit.wishes import settings_at
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
@@ -59,7 +61,7 @@ class ListsStep:
 
     def word(self, site: SiteContext) -> str:
         """Return what is set for a site: off, told or ask."""
-        return (site.own_rules or self._rules).settings.resourcesync
+        return settings_at(site, self._rules).resourcesync
 
     def of(self, party: SeedContext) -> PartyLists | None:
         """Return what the lists of a party have told, if they are read."""
@@ -77,7 +79,7 @@ class ListsStep:
         row = self._known.publisher(seed.id) if seed.counts.requests else None
         is_fresh = not seed.round and not seed.counts.requests
         before = int(time.time() * 1000) if is_fresh else 0
-        fresh_ms = int((site.own_rules or self._rules).settings.resourcesync_interval * 1000)
+        fresh_ms = int(settings_at(site, self._rules).resourcesync_interval * 1000)
         return PartyLists(seed.id, Told(row or PublisherRow(seed.id, 0, 0, 0, 0), fresh_ms, before))
 
     def check(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
@@ -135,7 +137,10 @@ def _note_result(told: Told, flight: PageFlight, row: PageRow) -> None:
 
 def _are_on(settings: Settings) -> bool:
     """Tell whether the lists of any site are read."""
-    words = [settings.resourcesync, *(table.get("resourcesync", "off") for table in settings.sites.values())]
+    words = [
+        RevisitSettings.of(settings).resourcesync,
+        *(table.get("resourcesync", "off") for table in settings.sites.values()),
+    ]
     return any(word != "off" for word in words)
 
 

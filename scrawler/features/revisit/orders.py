@@ -10,8 +10,9 @@ from itertools import chain
 from scrawler.app import open_crawl, patiently_opened
 from scrawler.errors import InputError, SettingsError
 from scrawler.feature import hooked
+from scrawler.features.revisit.policies.due import WITH_BUDGET
+from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.store.rounds import order_round
-from scrawler.revisit.due import WITH_BUDGET
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
 from scrawler.settings import Settings
@@ -23,10 +24,11 @@ from scrawler.urls.steps import make_steps
 
 def check_budget(settings: Settings) -> None:
     """Check that there is a budget where one is to be divided. Raises SettingsError."""
-    given = settings.revisit_budget is not None or settings.revisit_site_budget is not None
-    if settings.revisit in WITH_BUDGET and not given:
+    own = RevisitSettings.of(settings)
+    given = own.revisit_budget is not None or own.revisit_site_budget is not None
+    if own.revisit in WITH_BUDGET and not given:
         raise SettingsError(
-            f"revisit = {settings.revisit} divides a budget: --revisit-budget says how many URLs a day are visited"
+            f"revisit = {own.revisit} divides a budget: --revisit-budget says how many URLs a day are visited"
         )
     for host, one in settings.sites.items():
         if one.get("revisit") in WITH_BUDGET and not (given or one.get("revisit_site_budget")):
@@ -35,10 +37,11 @@ def check_budget(settings: Settings) -> None:
 
 def check_keep(settings: Settings, database: Database) -> None:
     """Look whether URLs of a crawl that is to be kept can ever be due. Raises SettingsError."""
-    if not settings.keep:
+    own = RevisitSettings.of(settings)
+    if not own.keep:
         return
     of_sites = (one.get("revisit", "off") for one in settings.sites.values())
-    never = settings.revisit == "off" and all(word == "off" for word in of_sites)
+    never = own.revisit == "off" and all(word == "off" for word in of_sites)
     if never and not (Seeds(database).any_with_column("revisit") or any(sent(database) for sent in hooked("arrivals"))):
         raise SettingsError(
             "keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive, or start"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from scrawler.archive.record import digest
 from scrawler.extract.decode import decode_body
 from scrawler.extract.simhash import fingerprint_of
-from scrawler.revisit.change import BODY_BYTES, text_print_of
+from scrawler.features.revisit.policies.change import BODY_BYTES, text_print_of
 
 
 def print_of(

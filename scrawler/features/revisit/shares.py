@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from scrawler.errors import SettingsError
+from scrawler.features.revisit.policies.demand import demand_of
+from scrawler.features.revisit.policies.estimator import SiteRates
+from scrawler.features.revisit.policies.importance import RankError, Ranks, by_depth, read_ranks
+from scrawler.features.revisit.policies.learning import SharedDemand, SiteLearning
+from scrawler.features.revisit.policies.policy import Bounds, Demand
+from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.store.demand import Demands
 from scrawler.regular import open_regular
-from scrawler.revisit.demand import demand_of
-from scrawler.revisit.due import WITH_BUDGET
-from scrawler.revisit.estimator import SiteRates
-from scrawler.revisit.importance import RankError, Ranks, by_depth, read_ranks
-from scrawler.revisit.learning import SharedDemand, SiteLearning
-from scrawler.revisit.policy import Bounds, Demand
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
 from scrawler.urls.normalise import seed_url
@@ -44,9 +44,10 @@ def _by_rank(ranks: Ranks, url: str, depth: int) -> float:
 
 def weight_of(settings: Settings) -> Weight:
     """Return what tells the weight of a URL. Raises SettingsError for a file of ranks that cannot be read."""
-    if settings.rank is None:
-        return _by_depth if settings.revisit_weight == "depth" else all_alike
-    return partial(_by_rank, read_rank_file(settings.rank, settings))
+    own = RevisitSettings.of(settings)
+    if own.rank is None:
+        return _by_depth if own.revisit_weight == "depth" else all_alike
+    return partial(_by_rank, read_rank_file(own.rank, settings))
 
 
 def read_rank_file(file: Path, settings: Settings) -> Ranks:
@@ -66,11 +67,6 @@ def read_rank_file(file: Path, settings: Settings) -> Ranks:
         raise SettingsError(f"rank: {file} cannot be read: {error.strerror}") from error
 
 
-def shares_budget(settings: Settings) -> bool:
-    """Tell whether any site of the crawl has a policy that divides a budget."""
-    return settings.revisit in WITH_BUDGET or any(one.get("revisit") in WITH_BUDGET for one in settings.sites.values())
-
-
 class VisitShares:
     """Adds up now and then how many pages share the budget of all sites."""
 
@@ -78,8 +74,9 @@ class VisitShares:
         self.shared = SharedDemand()
         self.weight = weight
         self._demands = Demands(database)
-        self._per_day = settings.revisit_budget
-        self._bounds = Bounds(settings.revisit_min, max(settings.revisit_min, settings.revisit_max))
+        own = RevisitSettings.of(settings)
+        self._per_day = own.revisit_budget
+        self._bounds = Bounds(own.revisit_min, max(own.revisit_min, own.revisit_max))
         self._look_at = 0.0
 
     def look(self) -> None:

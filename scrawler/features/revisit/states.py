@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from scrawler.features.revisit.policies.due import RevisitPolicy
+from scrawler.features.revisit.policies.learning import SiteLearning
 from scrawler.features.revisit.store.kinds import (
     CELLS,
     PUBLISHED,
@@ -16,8 +18,6 @@ from scrawler.features.revisit.store.kinds import (
 from scrawler.features.revisit.told import Told
 from scrawler.model.row_kinds import Row, RowKind
 from scrawler.model.visits import UrlChange, UrlState
-from scrawler.revisit.due import RevisitPolicy
-from scrawler.revisit.learning import SiteLearning
 
 
 class PartyVisits:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import cast
 
 from scrawler.core.answers.page_read import PageRead
@@ -16,20 +15,21 @@ from scrawler.core.rules import CrawlRules
 from scrawler.extract.links import PageLinks
 from scrawler.extract.simhash import fingerprint_of
 from scrawler.features.revisit.lists import ListsStep
+from scrawler.features.revisit.policies.demand import demand_of
+from scrawler.features.revisit.policies.due import Wishes
+from scrawler.features.revisit.policies.learning import SiteLearning, unpack_rates
+from scrawler.features.revisit.policies.policy import Bounds
 from scrawler.features.revisit.prints import print_of
 from scrawler.features.revisit.publishing import CHANGE_LIST
 from scrawler.features.revisit.shares import VisitShares
 from scrawler.features.revisit.states import PartyVisits, SiteVisits
 from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.visited import note_visit
+from scrawler.features.revisit.wishes import near_of, policy_of, settings_at, wishes_of
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.visits import KnownVisit, known_visit
-from scrawler.revisit.demand import demand_of
-from scrawler.revisit.due import RevisitPolicy, Wishes
-from scrawler.revisit.learning import SiteLearning, unpack_rates
-from scrawler.revisit.policy import Bounds
 from scrawler.tuples.classes import NamedTuple
 
 
@@ -54,8 +54,8 @@ class RevisitStep:
 
     def site_state(self, site: SiteContext) -> SiteVisits | None:
         """Return what is learned of a site, where URLs of it may become due again."""
-        rules = self._rules_of(site)
-        may_be_due = site.visited is not None or rules.revisit != "off" or rules.keep
+        own = settings_at(site, self._rules)
+        may_be_due = site.visited is not None or own.revisit != "off" or own.keep
         return SiteVisits(site.id) if may_be_due else None
 
     def party_state(self, site: SiteContext, party: SeedContext) -> PartyVisits | None:
@@ -63,8 +63,8 @@ class RevisitStep:
         of_site = self._of_site(site)
         if of_site is None:
             return None
-        rules, seed = self._rules_of(site), party.seed
-        wishes = rules.revisit_wishes.of_seed(self._known.seed_columns(seed.id))
+        own, seed = settings_at(site, self._rules), party.seed
+        wishes = wishes_of(own).of_seed(self._known.seed_columns(seed.id))
         if site.visited is None and wishes.word == "off":
             return None
         if of_site.learning is None:
@@ -72,7 +72,7 @@ class RevisitStep:
         before = self._known.counts_before(seed.id, seed.round - 1) if seed.round else None
         if before is not None:
             party.base, party.base_ms = before
-        return PartyVisits(_policy(wishes), _near(rules))
+        return PartyVisits(policy_of(wishes), near_of(own))
 
     def look_up(self, seed_id: int, urls: Sequence[str], after_lists: bool) -> Mapping[str, KnownVisit]:
         """Return what is known of URLs by their visits, and what lists say of them where these are read before."""
@@ -95,8 +95,7 @@ class RevisitStep:
         simhash = _simhash_of(links) if links is not None and is_whole else 0
         text_print = b""
         if response.result is Result.FETCHED:
-            rules = self._rules_of(flight.site)
-            near = _near(rules) if visits is None else visits.near
+            near = near_of(settings_at(flight.site, self._rules)) if visits is None else visits.near
             of_text = near is not None and page.sitemap is None and response.document is None
             text_print = self._print_of(response, page.media_type, of_text)
         page.found[self.at] = PageFound(simhash, text_print)
@@ -129,13 +128,10 @@ class RevisitStep:
 
     def _begun(self, flight: PageFlight) -> PartyVisits:
         """Let what visits find be noted from now on: somebody has sent a URL of the party that was visited before."""
-        rules, party = self._rules_of(flight.site), flight.party
-        visits = PartyVisits(_policy(rules.revisit_wishes), _near(rules))
-        party.keep_state(self.at, visits)
+        own = settings_at(flight.site, self._rules)
+        visits = PartyVisits(policy_of(wishes_of(own)), near_of(own))
+        flight.party.keep_state(self.at, visits)
         return visits
-
-    def _rules_of(self, site: SiteContext) -> CrawlRules:
-        return site.own_rules or self._rules
 
     def _learning(self, site: SiteContext, wishes: Wishes) -> SiteLearning:
         packed, cells = self._known.learned(site.id)
@@ -149,16 +145,6 @@ class RevisitStep:
         if not of_text and "content-encoding" not in headers:
             return b""
         return print_of(response.body, headers, media_type, settings.max_decoded, settings.max_ratio, of_text)
-
-
-@lru_cache(maxsize=1_000)
-def _policy(wishes: Wishes) -> RevisitPolicy:
-    """Return the policy that wishes name, the same for parties that wish the same."""
-    return wishes.policy()
-
-
-def _near(rules: CrawlRules) -> int | None:
-    return rules.revisit_near if rules.revisit_change == "text" else None
 
 
 def _simhash_of(links: PageLinks) -> int:

@@ -8,11 +8,11 @@ one finds a change that nobody has told, nothing is spared until many others hav
 from __future__ import annotations
 
 from scrawler.extract.sitemaps import Listed
+from scrawler.features.revisit.policies.change import Trust
 from scrawler.features.revisit.store.kinds import PublisherRow
 from scrawler.model.results import Result
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit, UrlState
-from scrawler.revisit.change import Trust
 
 SEVERAL = -1  # as `complete_since`: there are several sets of lists, and no telling to which one a URL belongs
 _SLACK_MS = 60_000  # by which the clock of a server, and what it lists, may be late

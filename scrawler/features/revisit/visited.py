@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.site import SiteContext
+from scrawler.features.revisit.policies.learning import SiteLearning
+from scrawler.features.revisit.policies.visit import after_visit
 from scrawler.features.revisit.states import PartyVisits
 from scrawler.features.revisit.told import Told, spared_state
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.visits import UrlState, known_visit
-from scrawler.revisit.learning import SiteLearning
-from scrawler.revisit.visit import after_visit
 
 
 def note_visit(

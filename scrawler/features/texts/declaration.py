@@ -14,5 +14,6 @@ FEATURE = Feature(
         "pack": "scrawler.features.texts.library:pack",
         "rank": "scrawler.features.texts.library:rank",
     },
+    needs=("revisit",),
     hooks={"markdown": "scrawler.features.texts.markdown:markdown_text"},
 )

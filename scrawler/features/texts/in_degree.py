@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from scrawler.errors import NotCrawledError, RecordsLostError
+from scrawler.features.revisit.policies.importance import MOST_RANKS, by_links
 from scrawler.insight.contents import PageReader
 from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
-from scrawler.revisit.importance import MOST_RANKS, by_links
 from scrawler.store.engine import Database
 from scrawler.store.page_lists import Last, PageFilter, PageLists
 from scrawler.tuples.classes import dataclass

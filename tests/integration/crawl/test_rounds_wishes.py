@@ -18,10 +18,10 @@ from scrawler.errors import SettingsError
 from scrawler.features.report.cli import report
 from scrawler.features.report.html import html_page
 from scrawler.features.revisit.orders import begin_again
+from scrawler.features.revisit.policies.demand import is_shared
 from scrawler.features.revisit.store.demand import Demands
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
-from scrawler.revisit.demand import is_shared
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.seeds import NewSeed, Seeds

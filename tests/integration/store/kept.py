@@ -7,6 +7,11 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from scrawler.core.party.entries import encode, stored_entry
+from scrawler.features.revisit.policies.demand import demand_of
+from scrawler.features.revisit.policies.due import Wishes
+from scrawler.features.revisit.policies.learning import SharedDemand, SiteLearning
+from scrawler.features.revisit.policies.policy import Bounds
+from scrawler.features.revisit.policies.visit import after_visit
 from scrawler.features.revisit.store.demand import Demands, keep_rates
 from scrawler.features.revisit.store.kinds import CellRow
 from scrawler.features.revisit.store.rounds import Revisits
@@ -14,11 +19,6 @@ from scrawler.features.synthweb.changes import PageChanges
 from scrawler.model.lanes import REVISIT
 from scrawler.model.scope import Scope
 from scrawler.model.visits import LISTED, UrlState
-from scrawler.revisit.demand import demand_of
-from scrawler.revisit.due import Wishes
-from scrawler.revisit.learning import SharedDemand, SiteLearning
-from scrawler.revisit.policy import Bounds
-from scrawler.revisit.visit import after_visit
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database

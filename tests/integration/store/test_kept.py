@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from scrawler.features.revisit.policies.estimator import DAY_S
+from scrawler.features.revisit.policies.policy import freshness, optimal_visits
 from scrawler.features.synthweb.changes import Changes
 from scrawler.features.synthweb.spec import WebSpec
-from scrawler.revisit.estimator import DAY_S
-from scrawler.revisit.policy import freshness, optimal_visits
 from scrawler.store.engine import open_database
 from tests.integration.store.kept import BEGIN, DAY, HOUR, KeptSite
 

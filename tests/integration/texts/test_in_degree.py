@@ -14,6 +14,8 @@ from click.testing import CliRunner, Result
 
 from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError
 from scrawler.features.revisit.orders import begin_again
+from scrawler.features.revisit.policies.importance import by_links
+from scrawler.features.revisit.policies.policy import optimal_visits
 from scrawler.features.revisit.shares import weight_of
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
@@ -21,8 +23,6 @@ from scrawler.features.synthweb.web import Kind, SyntheticWeb
 from scrawler.features.texts.cli_rank import rank
 from scrawler.features.texts.in_degree import InDegrees
 from scrawler.model.results import Result as PageResult
-from scrawler.revisit.importance import by_links
-from scrawler.revisit.policy import optimal_visits
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, Reply, by_path, page, redirect
 from tests.integration.fetch.servers import RawServer

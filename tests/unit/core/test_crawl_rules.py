@@ -17,7 +17,6 @@ IN_OTHER_WORDS = {
     "patterns",
     "settings",
     "retry_pause_ms",
-    "revisit_wishes",
     "without_proxy",
     "www",
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from experiments.lab.collection import Arm, Web, run, theory
+from scrawler.features.revisit.policies.schedule import Policy
 from scrawler.features.synthweb.spec import WebSpec
-from scrawler.revisit.schedule import Policy
 
 
 def test_a_collection_is_as_fresh_as_theory_says() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.extract.simhash import fingerprint_of
-from scrawler.revisit.change import (
+from scrawler.features.revisit.policies.change import (
     Difference,
     Print,
     SitemapTrust,
@@ -19,7 +19,7 @@ from scrawler.revisit.change import (
     print_of,
     stable_text,
 )
-from scrawler.revisit.estimator import DAY_S, UNKNOWN
+from scrawler.features.revisit.policies.estimator import DAY_S, UNKNOWN
 from tests.tables import each
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.revisit.estimator import (
+from scrawler.features.revisit.policies.estimator import (
     DAY_S,
     HIGHEST_RATE,
     LOWEST_RATE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.revisit.importance import RankError, by_depth, by_links, read_ranks
+from scrawler.features.revisit.policies.importance import RankError, by_depth, by_links, read_ranks
 from tests.tables import each
 
 

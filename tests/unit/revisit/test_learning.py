@@ -9,17 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrawler.features.revisit.policies.change import same_text, text_print_of
+from scrawler.features.revisit.policies.demand import cell_of, demand_of, is_shared, kind_of
+from scrawler.features.revisit.policies.due import (
+    POLICIES,
+    Fixed,
+    Learning,
+    Off,
+    RevisitPolicy,
+    Seen,
+    Wishes,
+    wrong_column,
+)
+from scrawler.features.revisit.policies.estimator import DAY_S, Checks, SiteRates
+from scrawler.features.revisit.policies.learning import SharedDemand, SiteLearning, pack_rates, unpack_rates
+from scrawler.features.revisit.policies.policy import Bounds
+from scrawler.features.revisit.policies.schedule import Policy
+from scrawler.features.revisit.policies.visit import after_visit
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.visits import ChangeKind, UrlState
-from scrawler.revisit.change import same_text, text_print_of
-from scrawler.revisit.demand import cell_of, demand_of, is_shared, kind_of
-from scrawler.revisit.due import POLICIES, Fixed, Learning, Off, RevisitPolicy, Seen, Wishes, wrong_column
-from scrawler.revisit.estimator import DAY_S, Checks, SiteRates
-from scrawler.revisit.learning import SharedDemand, SiteLearning, pack_rates, unpack_rates
-from scrawler.revisit.policy import Bounds
-from scrawler.revisit.schedule import Policy
-from scrawler.revisit.visit import after_visit
 from tests.tables import each
 from tests.unit.revisit.rows import row_at
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrawler.revisit.policy import (
+from scrawler.features.revisit.policies.policy import (
     Bounds,
     Demand,
     age_s,
@@ -21,7 +21,7 @@ from scrawler.revisit.policy import (
     solved,
     urgency,
 )
-from scrawler.revisit.schedule import Policy, Visited, next_visit
+from scrawler.features.revisit.policies.schedule import Policy, Visited, next_visit
 
 DAY_S = 86_400.0
 RATES = st.floats(1e-9, 1e-2)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from scrawler.features.revisit.policies.due import Off
+from scrawler.features.revisit.policies.visit import Visited, after_visit
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.model.visits import UrlState, conditions, known_visit
-from scrawler.revisit.due import Off
-from scrawler.revisit.visit import Visited, after_visit
 
 URL = "http://a.example/"
 DATE, LATER = "Sun, 22 Nov 2026 20:00:00 GMT", "Mon, 23 Nov 2026 20:00:00 GMT"

@@ -10,8 +10,8 @@ import pytest
 
 from scrawler.errors import SettingsError
 from scrawler.features.revisit.orders import check_budget
+from scrawler.features.revisit.policies.due import Wishes
 from scrawler.features.revisit.shares import weight_of
-from scrawler.revisit.due import Wishes
 from scrawler.seeds.files import Format
 from scrawler.seeds.formats import Entry, read_entries
 from scrawler.settings import Settings

@@ -12,13 +12,13 @@ from operator import itemgetter
 
 from sqlalchemy import Connection, select, update
 
+from scrawler.features.revisit.policies.due import RevisitPolicy
+from scrawler.features.revisit.policies.visit import after_visit
 from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import UrlState
-from scrawler.revisit.due import RevisitPolicy
-from scrawler.revisit.visit import after_visit
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.relisting import sites_in_work

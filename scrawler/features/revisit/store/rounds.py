@@ -18,6 +18,10 @@ from typing import Any
 from sqlalchemy import Connection, case, insert, or_, select, update
 from sqlalchemy import func as sql
 
+from scrawler.features.revisit.policies.demand import kind_of
+from scrawler.features.revisit.policies.due import Off, RevisitPolicy, Seen, Wishes
+from scrawler.features.revisit.policies.learning import Learned, SiteLearning, unpack_rates
+from scrawler.features.revisit.policies.visit import SITEMAP_FRESH
 from scrawler.features.revisit.store.budget import Purse
 from scrawler.features.revisit.store.demand import Demands
 from scrawler.features.revisit.store.first_states import FirstStates, Headers, is_free
@@ -26,10 +30,6 @@ from scrawler.model.results import PageFlag
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import LISTED, NEVER, UrlState
-from scrawler.revisit.demand import kind_of
-from scrawler.revisit.due import Off, RevisitPolicy, Seen, Wishes
-from scrawler.revisit.learning import Learned, SiteLearning, unpack_rates
-from scrawler.revisit.visit import SITEMAP_FRESH
 from scrawler.store.engine import Database, database_time
 from scrawler.store.faults import read_json
 from scrawler.store.frontier import state_of

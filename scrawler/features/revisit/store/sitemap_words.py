@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, insert, select, update
 
+from scrawler.features.revisit.policies.change import SitemapTrust, Trust, changefreq_interval_s, changefreq_is_right
+from scrawler.features.revisit.policies.schedule import Policy
 from scrawler.features.revisit.store.kinds import URL_STATE
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.results import Result
 from scrawler.model.row_kinds import rows_of_kind
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import UrlState
-from scrawler.revisit.change import SitemapTrust, Trust, changefreq_interval_s, changefreq_is_right
-from scrawler.revisit.schedule import Policy
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import site, sitemap_trust, sitemap_url, url_state

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from scrawler.dates import mail_date
+from scrawler.core.party.conditions import kept_validators
+from scrawler.features.revisit.policies.change import BODY_BYTES, same_text
+from scrawler.features.revisit.policies.due import RevisitPolicy, Seen
+from scrawler.features.revisit.policies.learning import Learned, SiteLearning
 from scrawler.model.results import GONE, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
-from scrawler.model.visits import FLAG_OF, NEVER, ChangeKind, UrlChange, UrlState, is_same_tag, is_weak, validators
-from scrawler.revisit.change import BODY_BYTES, same_text
-from scrawler.revisit.due import RevisitPolicy, Seen
-from scrawler.revisit.learning import Learned, SiteLearning
+from scrawler.model.visits import FLAG_OF, NEVER, ChangeKind, UrlChange, UrlState, is_same_tag, is_weak
 from scrawler.tuples.classes import NamedTuple
 
 _PERMANENT = (301, 308)
@@ -250,11 +250,6 @@ def _with_payload(
         payload_url="" if payload_url == row.url else payload_url, payload_at=payload_at,
         etag=etag, last_modified=last_modified,
     )  # fmt: skip
-
-
-def kept_validators(etag: str, last_modified: str) -> tuple[str, str]:
-    """Return what is kept of the two headers; a date that is none would be ignored (RFC 9110, 13.1.3)."""
-    return validators(etag, last_modified if mail_date(last_modified) is not None else "")
 
 
 def _truthful(before: UrlState | None, etag: str, last_modified: str) -> tuple[str, str]:

@@ -6,11 +6,11 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from scrawler.features.revisit.policies.demand import cell_of, is_shared, kind_of
+from scrawler.features.revisit.policies.due import RevisitPolicy
+from scrawler.features.revisit.policies.estimator import Checks, SiteRates, estimate, moments_of
+from scrawler.features.revisit.policies.policy import Demand
 from scrawler.model.visits import UrlState
-from scrawler.revisit.demand import cell_of, is_shared, kind_of
-from scrawler.revisit.due import RevisitPolicy
-from scrawler.revisit.estimator import Checks, SiteRates, estimate, moments_of
-from scrawler.revisit.policy import Demand
 from scrawler.tuples.classes import NamedTuple
 
 _PACKED = struct.Struct("<4d")

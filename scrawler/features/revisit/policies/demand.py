@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from scrawler.revisit.policy import NO_BOUNDS, Bounds, Demand, bin_of, centre_of
+from scrawler.features.revisit.policies.policy import NO_BOUNDS, Bounds, Demand, bin_of, centre_of
 
 _RATES_FROM, _WEIGHTS_FROM = 140, 90  # are added to bins, which are below 0 for small numbers
 _WEIGHTS = 256  # bins of weights that there are room for

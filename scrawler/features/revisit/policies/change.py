@@ -18,7 +18,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 
-from scrawler.revisit.estimator import DAY_S, YEAR_S, Gamma
+from scrawler.features.revisit.policies.estimator import DAY_S, YEAR_S, Gamma
 from scrawler.tuples.classes import NamedTuple
 
 MOST_TEXT = 1 << 20  # characters of a page that are looked at

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from scrawler.revisit.estimator import DAY_S
-from scrawler.revisit.policy import Demand, freshness
+from scrawler.features.revisit.policies.estimator import DAY_S
+from scrawler.features.revisit.policies.policy import Demand, freshness
 from scrawler.tuples.classes import NamedTuple
 
 

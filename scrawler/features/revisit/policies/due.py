@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from scrawler.features.revisit.policies.estimator import UNKNOWN, Gamma
+from scrawler.features.revisit.policies.policy import Bounds, Demand
+from scrawler.features.revisit.policies.schedule import Policy, Visited, next_visit
 from scrawler.model.terms import Millis
-from scrawler.revisit.estimator import UNKNOWN, Gamma
-from scrawler.revisit.policy import Bounds, Demand
-from scrawler.revisit.schedule import Policy, Visited, next_visit
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import parse_seconds
 
