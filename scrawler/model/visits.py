@@ -51,19 +51,6 @@ def kinds_of(flags: int) -> tuple[ChangeKind, ...]:
     return tuple(kind for kind, flag in FLAG_OF.items() if flags & flag)
 
 
-class UrlChange(NamedTuple):
-    """A row of the table `url_change`."""
-
-    at: Millis
-    seed_id: int
-    url_hash: bytes
-    url: str
-    kind: str  # the value of a ChangeKind
-    visit: int
-    detail: str  # where it has moved
-    distance: int = -1  # of 64 bits, by which the simhashes of old and new text differ; -1: not known
-
-
 class UrlState(NamedTuple):
     """What is known of a URL: a row of the table `url_state`, which says more of each field."""
 

@@ -37,14 +37,12 @@ from scrawler.store.tables import (
     pattern,
     seed,
     site,
-    url_state,
 )
 
 _CHUNKS_READ = 64  # chunks held in memory at a time
 _SEEDS_READ = 2_000
 _ROWS_READ = 20_000  # the newest rows of a party are searched for URLs that were redirected, so many at most
 _PATTERNS_READ = 1_000
-_STATE = [url_state.c[name] for name in UrlState._fields]
 
 # Made once: a machine that crawls many sites, or many seeds that have moved, reads these for each of them.
 _LANES = LANES.where(seed.c.site_id == bindparam("site"))

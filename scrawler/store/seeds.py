@@ -25,7 +25,7 @@ from scrawler.store.faults import read_json, read_word
 from scrawler.store.overview import LIVING
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, bytes_literals, in_order_of_id, seed_of, sliced
 from scrawler.store.sites import ensure_sites, lock_and_wake_sites, moved_sites
-from scrawler.store.tables import crawl, machine, seed, site
+from scrawler.store.tables import machine, seed, site
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -313,10 +313,6 @@ class Seeds:
         """Tell whether the line of a seed has a further column of this name; all seeds are looked at if none has."""
         found = select(seed.c.id).where(seed.c.columns.contains(f'"{name}"', autoescape=True)).limit(1)
         return bool(self._database.rows(found))
-
-    def has_round_ordered(self) -> bool:
-        """Tell whether a round was ordered that some seeds have yet to begin."""
-        return any(row.again for row in self._database.rows(select(crawl.c.again)))
 
     def counts(self) -> dict[SeedState, dict[EndReason | None, int]]:
         """Return how many seeds there are by state and end reason, which is None while they are not done."""

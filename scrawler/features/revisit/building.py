@@ -17,10 +17,9 @@ from scrawler.features.revisit.shares import VisitShares, weight_of
 from scrawler.features.revisit.step import RevisitStep
 from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.store.pushed import PushedUrls
-from scrawler.features.revisit.store.rounds import Revisits
+from scrawler.features.revisit.store.rounds import Revisits, is_ordered
 from scrawler.features.revisit.store.rows import VisitRows
 from scrawler.store.machines import Machines
-from scrawler.store.seeds import Seeds
 from scrawler.threads import no_room, start
 
 
@@ -38,7 +37,7 @@ def build(building: Building) -> None:
     building.lists = PublishedLists(lists)
     building.writers.append(VisitRows(database, building.machine_id, own.keep_visits))
     building.beside.append(partial(_keeping, building, shares))
-    building.openers.append(Opener("a round that was ordered is being begun", Seeds(database).has_round_ordered))
+    building.openers.append(Opener("a round that was ordered is being begun", partial(is_ordered, database)))
     if own.keep:
         building.goes_on = building.listens = True
         building.take_pushed = _take_pushed(building, shares)

@@ -17,6 +17,7 @@ from scrawler.core.party.parties import Choice
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.sitemaps import Listed, Sitemap
+from scrawler.features.revisit.kinds import PublishedRow, PublisherRow
 from scrawler.features.revisit.publishing import (
     CAPABILITY_LIST,
     CHANGE_LIST,
@@ -32,7 +33,6 @@ from scrawler.features.revisit.publishing import (
 )
 from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.states import PartyLists
-from scrawler.features.revisit.store.kinds import PublishedRow, PublisherRow
 from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.told import Told
 from scrawler.features.revisit.wishes import settings_at

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.features.revisit.policies.due import RevisitPolicy
-from scrawler.features.revisit.policies.learning import SiteLearning
-from scrawler.features.revisit.store.kinds import (
+from scrawler.features.revisit.kinds import (
     CELLS,
     PUBLISHED,
     PUBLISHER,
@@ -14,10 +12,13 @@ from scrawler.features.revisit.store.kinds import (
     CellRow,
     PublishedRow,
     SiteRates,
+    UrlChange,
 )
+from scrawler.features.revisit.policies.due import RevisitPolicy
+from scrawler.features.revisit.policies.learning import SiteLearning
 from scrawler.features.revisit.told import Told
 from scrawler.model.row_kinds import Row, RowKind
-from scrawler.model.visits import UrlChange, UrlState
+from scrawler.model.visits import UrlState
 
 
 class PartyVisits:

@@ -8,8 +8,8 @@ one finds a change that nobody has told, nothing is spared until many others hav
 from __future__ import annotations
 
 from scrawler.extract.sitemaps import Listed
+from scrawler.features.revisit.kinds import PublisherRow
 from scrawler.features.revisit.policies.change import Trust
-from scrawler.features.revisit.store.kinds import PublisherRow
 from scrawler.model.results import Result
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit, UrlState

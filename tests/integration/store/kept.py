@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from sqlalchemy import select
 
 from scrawler.core.party.entries import encode, stored_entry
+from scrawler.features.revisit.kinds import CellRow
 from scrawler.features.revisit.policies.demand import demand_of
 from scrawler.features.revisit.policies.due import Wishes
 from scrawler.features.revisit.policies.learning import SharedDemand, SiteLearning
 from scrawler.features.revisit.policies.policy import Bounds
 from scrawler.features.revisit.policies.visit import after_visit
 from scrawler.features.revisit.store.demand import Demands, keep_rates
-from scrawler.features.revisit.store.kinds import CellRow
 from scrawler.features.revisit.store.rounds import Revisits
 from scrawler.features.synthweb.changes import PageChanges
 from scrawler.model.lanes import REVISIT

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from scrawler.core.durable.deltas import merged
-from scrawler.features.revisit.store.kinds import (
+from scrawler.features.revisit.kinds import (
     CELLS,
     PUBLISHED,
     SITE_RATES,
@@ -16,6 +16,7 @@ from scrawler.features.revisit.store.kinds import (
     CellRow,
     PublishedRow,
     SiteRates,
+    UrlChange,
 )
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
@@ -31,7 +32,7 @@ from scrawler.model.rows import (
 )
 from scrawler.model.seeds import SeedCounts, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.model.visits import UrlChange, UrlState
+from scrawler.model.visits import UrlState
 
 
 def page(position: int) -> PageRow:

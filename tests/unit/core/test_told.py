@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrawler.extract.sitemaps import Listed
-from scrawler.features.revisit.store.kinds import PublisherRow
+from scrawler.features.revisit.kinds import PublisherRow
 from scrawler.features.revisit.told import SEVERAL, Told, spared_state
 from scrawler.model.results import Result
 from scrawler.model.visits import KnownVisit, UrlState

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scrawler.core.party.conditions import kept_validators
+from scrawler.features.revisit.kinds import UrlChange
 from scrawler.features.revisit.policies.change import BODY_BYTES, same_text
 from scrawler.features.revisit.policies.due import RevisitPolicy, Seen
 from scrawler.features.revisit.policies.learning import Learned, SiteLearning
 from scrawler.model.results import GONE, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
-from scrawler.model.visits import FLAG_OF, NEVER, ChangeKind, UrlChange, UrlState, is_same_tag, is_weak
+from scrawler.model.visits import FLAG_OF, NEVER, ChangeKind, UrlState, is_same_tag, is_weak
 from scrawler.tuples.classes import NamedTuple
 
 _PERMANENT = (301, 308)

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 from sqlalchemy import func as sql
 
-from scrawler.features.revisit.store.kinds import CellRow
+from scrawler.features.revisit.kinds import CellRow
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.tables import revisit_demand, site

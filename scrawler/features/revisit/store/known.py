@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import select
 
+from scrawler.features.revisit.kinds import PublisherRow
 from scrawler.features.revisit.store.demand import Demands
-from scrawler.features.revisit.store.kinds import PublisherRow
 from scrawler.model.seeds import SeedCounts
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import UrlState

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, select, update
 
-from scrawler.features.revisit.store.kinds import PublishedRow
+from scrawler.features.revisit.kinds import PublishedRow
 from scrawler.model.terms import Millis
 from scrawler.model.visits import LISTED
 from scrawler.store.rows import sliced

@@ -361,6 +361,11 @@ class Revisits:
         return connection.scalar(select(lane.c.seed_id).where(*mine)) is not None
 
 
+def is_ordered(database: Database) -> bool:
+    """Tell whether a round was ordered that some seeds have yet to begin."""
+    return any(row.again for row in database.rows(select(crawl.c.again)))
+
+
 def order_round(database: Database, older_than: Millis = 0, seeds: Sequence[int] | None = None) -> bool:
     """Note that a round of ended seeds is wanted, None: of all, of URLs that were visited at least so long ago.
 

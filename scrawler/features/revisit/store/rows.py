@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from scrawler.features.revisit.store.demand import Demands, keep_rates
-from scrawler.features.revisit.store.kinds import (
+from scrawler.features.revisit.kinds import (
     CELLS,
     PUBLISHED,
     PUBLISHER,
@@ -14,12 +13,14 @@ from scrawler.features.revisit.store.kinds import (
     URL_STATE,
     PublishedRow,
     PublisherRow,
+    UrlChange,
 )
+from scrawler.features.revisit.store.demand import Demands, keep_rates
 from scrawler.features.revisit.store.published import make_due
 from scrawler.features.revisit.store.sitemap_words import learn, pull_forward, states_before
 from scrawler.features.revisit.store.thinning import Thinning
 from scrawler.model.row_kinds import rows_of_kind
-from scrawler.model.visits import UrlChange, UrlState
+from scrawler.model.visits import UrlState
 from scrawler.store.batches import Batch
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time

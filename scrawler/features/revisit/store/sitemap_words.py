@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, insert, select, update
 
+from scrawler.features.revisit.kinds import URL_STATE
 from scrawler.features.revisit.policies.change import SitemapTrust, Trust, changefreq_interval_s, changefreq_is_right
 from scrawler.features.revisit.policies.schedule import Policy
-from scrawler.features.revisit.store.kinds import URL_STATE
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.results import Result
 from scrawler.model.row_kinds import rows_of_kind

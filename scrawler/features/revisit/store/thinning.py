@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
-from scrawler.features.revisit.store.kinds import URL_STATE
+from scrawler.features.revisit.kinds import URL_STATE
 from scrawler.model.deltas import SeedDelta
 from scrawler.model.row_kinds import rows_of_kind
 from scrawler.model.terms import Millis

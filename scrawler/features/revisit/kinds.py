@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrawler.model.row_kinds import RowKind
 from scrawler.model.terms import Millis
-from scrawler.model.visits import UrlChange, UrlState
+from scrawler.model.visits import UrlState
 from scrawler.tuples.classes import NamedTuple
 
 
@@ -22,6 +22,19 @@ class CellRow(NamedTuple):
     cell: int
     pages: int
     own_budget: bool
+
+
+class UrlChange(NamedTuple):
+    """A row of the table `url_change`."""
+
+    at: Millis
+    seed_id: int
+    url_hash: bytes
+    url: str
+    kind: str  # the value of a ChangeKind
+    visit: int
+    detail: str  # where it has moved
+    distance: int = -1  # of 64 bits, by which the simhashes of old and new text differ; -1: not known
 
 
 class PublishedRow(NamedTuple):
