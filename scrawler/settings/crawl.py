@@ -23,7 +23,6 @@ from scrawler.settings.kinds import (
     ByHost,
     Bytes,
     Capacity,
-    CommunicatorUrl,
     CrawlName,
     DatabaseUrl,
     EarlierCrawl,
@@ -44,7 +43,6 @@ from scrawler.settings.kinds import (
     Relations,
     RemoteFolder,
     Seconds,
-    SharedSecret,
     TokenText,
     UrlPatternTexts,
     UserName,
@@ -98,20 +96,6 @@ class CrawlSettings(BaseModel):
     )
     capacity: Capacity = Field(
         "1", description="Share of the crawl that the machine takes, compared with others; auto: by disk and bandwidth."
-    )
-
-    agents: FileName = Field(
-        None,
-        description="File with the agents of a crawl without a common database, a line each: NAME tcp://HOST:PORT"
-        " [CAPACITY] [DATABASE]. Each has a database of its own, and the sites that consistent hashing gives it;"
-        " --agent says which of them this is.",
-    )
-    agents_beat: Seconds = Field(1.0, ge=0.05, le=60, description="Time between two signs of life of an agent.")
-    agents_suspect: Seconds = Field(
-        5.0, ge=0.1, le=3600, description="Silence after which an agent is suspected: nothing is sent to it."
-    )
-    agents_dead: Seconds = Field(
-        20.0, ge=0.2, le=DAY, description="Silence after which an agent is dead: its sites are its heirs'."
     )
 
     delay: Annotated[Seconds, Live(), ByHost()] = Field(
@@ -317,23 +301,6 @@ class CrawlSettings(BaseModel):
         le=100_000,
         description="With mode exchange: URLs of other sites with which a site is committed early, which are taken out"
         " of inboxes at a time, and which a communicator sends at a time.",
-    )
-    send_wait: Seconds = Field(
-        5.0, ge=0, le=3600, description="Longest time for which a communicator waits until there are so many."
-    )
-    communicator: CommunicatorUrl = Field(
-        None,
-        description="With mode exchange: what carries URLs to the machines that own their sites: the database (db; none"
-        " is the same), machines directly, each listening at an address of its own (at 127.0.0.1 without HOST, at"
-        " all with *), or a broker.",
-    )
-    exchange_secret: SharedSecret = Field(
-        None, description="Secret that all machines share, by which they sign what they send each other."
-    )
-    exchange_secret_file: FileName = Field(
-        None,
-        description="File with the secret that all machines, or agents, share, 16 characters at least; others are not"
-        " heard.",
     )
     hops: Annotated[int, Live()] = Field(
         0, ge=0, le=100, description="Crawl the candidate seeds found up to this many sites away."

@@ -14,7 +14,7 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
         *("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "assets"),
         "max_candidates",
     ),
-    "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_list_max", "send_wait"),
+    "exchange": ("send_list_max",),
     "machines": (
         "machines",
         "threads",
@@ -26,7 +26,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
         "partition",
         "agent",
         "capacity",
-        *("agents", "agents_beat", "agents_suspect", "agents_dead"),
     ),
     "politeness": (
         *("delay", "per_site", "per_ip", "delay_per_ip", "delay_factor", "delay_cap"),

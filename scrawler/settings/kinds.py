@@ -216,25 +216,6 @@ ProxyText = Annotated[
 ]
 
 
-def _checked_communicator(value: SecretStr | None) -> SecretStr | None:
-    """Refuse what names no communicator. Raises ValueError, without the value, which may hold a password."""
-    text = "db" if value is None else value.get_secret_value()
-    scheme, separator, rest = text.partition("://")
-    if text == "db":
-        return value
-    if (
-        scheme == "tcp"
-        and separator
-        and not re.fullmatch(r"(?:(?:[A-Za-z0-9._*-]+|\[[0-9A-Fa-f:.]+\]):)?[0-9]{1,5}", rest)
-    ):
-        raise ValueError("not tcp://[HOST:]PORT")
-    if scheme == "tcp" and int(rest.rpartition(":")[2]) > _HIGHEST_PORT:
-        raise ValueError("not a port")
-    if not (separator and rest and scheme in ("tcp", "amqp", "amqps", "redis", "rediss")):
-        raise ValueError("not a communicator")
-    return value
-
-
 def _checked_shared_secret(value: SecretStr | None) -> SecretStr | None:
     if value is not None and len(value.get_secret_value().encode()) < SHARED_SECRET_LENGTH:
         raise ValueError("too short")
@@ -252,14 +233,7 @@ def _checked_webhooks(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
     return values
 
 
-_HIGHEST_PORT = 65_535
 SHARED_SECRET_LENGTH = 16  # bytes
-CommunicatorUrl = Annotated[
-    SecretStr | None,
-    AfterValidator(_checked_communicator),
-    Secret(),
-    Allowed("db, tcp://[HOST:]PORT, or the URL of a broker such as amqp://user:password@host/ or redis://host/0"),
-]
 SharedSecret = Annotated[
     SecretStr | None,
     AfterValidator(_checked_shared_secret),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scrawler.assembly.building import Building
 from scrawler.errors import SettingsError
 from scrawler.features.cluster.guests import be_guest
+from scrawler.features.cluster.settings import ClusterSettings
 from scrawler.machine_run import FilesTaken
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
@@ -17,7 +18,8 @@ from scrawler.store.overview import LIVING
 
 def validate(settings: Settings) -> None:
     """Look whether there is all that the communicator needs. Raises SettingsError."""
-    if settings.agents is not None and settings.communicator is not None:
+    own = ClusterSettings.of(settings)
+    if own.agents is not None and own.communicator is not None:
         raise SettingsError("agents send to each other at the addresses of their file: leave --communicator out")
     if _carries(settings):
         from scrawler.features.cluster.exchange.carrying import check_exchange
@@ -32,7 +34,7 @@ def prepare(settings: Settings, database: Database) -> None:
             f"partition subsite divides the hosts of a domain, and the scope of the crawl is {settings.scope.value}:"
             " use --scope host"
         )
-    if settings.agents is not None:
+    if ClusterSettings.of(settings).agents is not None:
         from scrawler.features.cluster.agents.run import check_agents
 
         check_agents(settings)
@@ -59,7 +61,7 @@ def _others_run(database: Database) -> bool:
 
 def files(settings: Settings) -> FilesTaken:
     """Return the files of the port at which others send to this machine."""
-    if settings.agents is None and not _carries(settings):
+    if ClusterSettings.of(settings).agents is None and not _carries(settings):
         return FilesTaken(0, 0)
     from scrawler.features.cluster.exchange.carrying import files_of_port, most_members
 
@@ -69,7 +71,7 @@ def files(settings: Settings) -> FilesTaken:
 
 def build(building: Building) -> None:
     """Make a machine one of the agents that the settings name, or else a guest. Raises SettingsError."""
-    if building.settings.agents is None:
+    if ClusterSettings.of(building.settings).agents is None:
         be_guest(building)
         return
     from scrawler.features.cluster.agents.run import AgentRun
@@ -79,4 +81,4 @@ def build(building: Building) -> None:
 
 def _carries(settings: Settings) -> bool:
     """Tell whether a communicator may carry URLs from machine to machine."""
-    return settings.mode is Mode.EXCHANGE and settings.communicator is not None
+    return settings.mode is Mode.EXCHANGE and ClusterSettings.of(settings).communicator is not None

@@ -15,6 +15,7 @@ from scrawler.features.cluster.agents.guest import ask_all, guest_name, reached_
 from scrawler.features.cluster.agents.members import MembersFile
 from scrawler.features.cluster.agents.run import communicator_of
 from scrawler.features.cluster.exchange.communicator import NoteBody
+from scrawler.features.cluster.settings import ClusterSettings
 from scrawler.features.cluster.store.agents import Mail, agent_of
 from scrawler.settings import Settings
 
@@ -40,9 +41,10 @@ def status(settings: Settings, databases: tuple[str, ...], wait: float, written:
 
     Of those that do not answer, what their databases say is shown, where these are given.
     """
-    if settings.agents is None:
+    file = ClusterSettings.of(settings).agents
+    if file is None:
         raise SettingsError("which agents? Say --agents FILE")
-    members = MembersFile(settings.agents)
+    members = MembersFile(file)
     name = guest_name()
     is_near = all(one.address.startswith("tcp://127.") for one in members.members.values())
     listen = "127.0.0.1:0" if is_near else "*:0"  # agents answer a guest by a connection of theirs

@@ -7,6 +7,11 @@ _PARTITION = "scrawler.features.cluster.store.partitions:MappedPartition"
 FEATURE = Feature(
     name="cluster",
     about="Divides sites among machines, lets these send each other URLs, and joins agents without a common database.",
+    settings="scrawler.features.cluster.settings:ClusterSettings",
+    groups={
+        "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_wait"),
+        "machines": ("agents", "agents_beat", "agents_suspect", "agents_dead"),
+    },
     parts={
         "partition": dict.fromkeys(("dynamic", "modulo", "subsite", "consistent"), _PARTITION),
         "mode": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrawler.assembly.building import Building
+from scrawler.features.cluster.settings import ClusterSettings
 from scrawler.features.cluster.store.outbox import SentExternals
 
 
@@ -10,7 +11,7 @@ def exchange(building: Building) -> SentExternals:
     """Let URLs be sent to the owners of their sites, and those for this machine's own come in. Raises SettingsError."""
     externals = _sent(building, for_guests=False)
     building.listens = True
-    if building.settings.communicator is not None:
+    if ClusterSettings.of(building.settings).communicator is not None:
         from scrawler.features.cluster.exchange.carrying import carry
 
         carry(building, externals)

@@ -18,6 +18,7 @@ from scrawler.features.cluster.agents.views import View
 from scrawler.features.cluster.exchange.carrying import most_members
 from scrawler.features.cluster.exchange.communicator import Communicator
 from scrawler.features.cluster.exchange.door import Door
+from scrawler.features.cluster.settings import ClusterSettings
 from scrawler.features.cluster.store.agents import AgentCheckpoints, AgentClaims, AgentInboxes, Mail
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
@@ -31,15 +32,16 @@ _LONGEST_SECRET = 4_096
 
 def check_agents(settings: Settings) -> None:
     """Look whether the settings make an agent. Raises SettingsError."""
-    assert settings.agents is not None
-    members = {one.name: one for one in MembersFile(settings.agents).members.values()}
+    own = ClusterSettings.of(settings)
+    assert own.agents is not None
+    members = {one.name: one for one in MembersFile(own.agents).members.values()}
     if settings.agent is None:
-        raise SettingsError(f"which of the agents in {settings.agents} is this one? Say --agent NAME")
+        raise SettingsError(f"which of the agents in {own.agents} is this one? Say --agent NAME")
     if settings.agent not in members:
-        raise SettingsError(f"{settings.agents} has no agent {settings.agent}, but {', '.join(sorted(members)[:10])}")
+        raise SettingsError(f"{own.agents} has no agent {settings.agent}, but {', '.join(sorted(members)[:10])}")
     if len(members) > settings.per_ip:
         raise SettingsError(
-            f"{settings.agents} has {len(members)} agents, and each needs a place of its own at an IP address, of which"
+            f"{own.agents} has {len(members)} agents, and each needs a place of its own at an IP address, of which"
             f" per_ip has {settings.per_ip}: say --per-ip {len(members)} to all of them, or let some be machines of a"
             " common database"
         )
@@ -55,13 +57,13 @@ def check_agents(settings: Settings) -> None:
         )
     if settings.hops:
         raise SettingsError("agents follow links to other sites by --mode exchange; --hops is for a common database")
-    if not settings.agents_beat < settings.agents_suspect < settings.agents_dead:
+    if not own.agents_beat < own.agents_suspect < own.agents_dead:
         raise SettingsError("agents_beat, agents_suspect and agents_dead have to be one longer than the other")
 
 
 def read_secret(settings: Settings) -> bytes:
     """Return the agents' secret. Raises SettingsError."""
-    path = settings.exchange_secret_file
+    path = ClusterSettings.of(settings).exchange_secret_file
     if path is None:
         raise SettingsError("agents need a secret that all of them share: --exchange-secret-file FILE")
     try:
@@ -112,18 +114,19 @@ class AgentRun:
         """Read who the agents are, and make the machine one of them. Raises SettingsError."""
         settings = building.settings
         check_agents(settings)
-        assert settings.agents is not None
+        own = ClusterSettings.of(settings)
+        assert own.agents is not None
         assert settings.agent is not None
         self._settings = settings
         self._database = building.database
         self._machine_id = building.machine_id
         self._say = building.say
-        self.members = MembersFile(settings.agents)
+        self.members = MembersFile(own.agents)
         self._me: Member = self.members.members[settings.agent]
         self._most_members = 0
         view = View({one.name: one.capacity for one in self.members.members.values()})
         self.partition = AgentPartition(self._database, self._machine_id, self._me.name, view)
-        self.standing = Standing(settings.agents_dead, settings.delay, settings.agents_suspect)
+        self.standing = Standing(own.agents_dead, settings.delay, own.agents_suspect)
         self._join(building)
 
     def _join(self, building: Building) -> None:
@@ -170,7 +173,8 @@ class AgentRun:
                 failed=machine.ending.failed,
                 say=say,
             )
-            times = Times(settings.agents_beat, settings.agents_suspect, settings.agents_dead)
+            own = ClusterSettings.of(settings)
+            times = Times(own.agents_beat, own.agents_suspect, own.agents_dead)
             mail = Mail(self._database, self._machine_id, settings.scope)
             thread = AgentThread(
                 self.members, communicator, mail, self.partition, self.standing, times, ports,

@@ -16,6 +16,7 @@ from scrawler.features.cluster.exchange.communicator import MOST_MEMBERS, MOST_S
 from scrawler.features.cluster.exchange.door import Door
 from scrawler.features.cluster.exchange.receiver import UrlReceiver
 from scrawler.features.cluster.exchange.sender import SEND_AGAIN, UrlSender
+from scrawler.features.cluster.settings import ClusterSettings
 from scrawler.features.cluster.store.outbox import Carried, SentExternals
 from scrawler.features.cluster.store.outboxes import MachineOutbox
 from scrawler.fetch.descriptors import file_limit
@@ -33,9 +34,10 @@ _SHARE_OF_FILES = 16  # members have a sixteenth of the files of a process, twic
 
 def scheme_of(settings: Settings) -> str:
     """Return how URLs go from machine to machine: tcp, amqp, ...; empty: by the database, or not at all."""
-    if settings.agents is not None or settings.communicator is None or settings.mode is not Mode.EXCHANGE:
+    own = ClusterSettings.of(settings)
+    if own.agents is not None or own.communicator is None or settings.mode is not Mode.EXCHANGE:
         return ""
-    return settings.communicator.get_secret_value().partition("://")[0].removesuffix("db")
+    return own.communicator.get_secret_value().partition("://")[0].removesuffix("db")
 
 
 def most_members() -> int:
@@ -51,7 +53,7 @@ def files_of_port(settings: Settings, members: int = _FEWEST_MEMBERS) -> int:
 
     So whatever strangers do there, it takes none from the hosts that are crawled.
     """
-    has_port = settings.agents is not None or scheme_of(settings) == "tcp"
+    has_port = ClusterSettings.of(settings).agents is not None or scheme_of(settings) == "tcp"
     return _FILES_OF_LOOP + MOST_STRANGERS + 2 * members if has_port else 0
 
 
@@ -67,14 +69,15 @@ def check_exchange(settings: Settings) -> None:
 
 def shared_secret(settings: Settings) -> bytes:
     """Return what all machines sign with. Raises SettingsError where there is none."""
-    if settings.exchange_secret is not None:
-        return settings.exchange_secret.get_secret_value().encode()
-    if settings.exchange_secret_file is None:
+    own = ClusterSettings.of(settings)
+    if own.exchange_secret is not None:
+        return own.exchange_secret.get_secret_value().encode()
+    if own.exchange_secret_file is None:
         raise SettingsError(
             f"communicator {scheme_of(settings)} needs a secret that all machines share: write one to a file"
             " (openssl rand -hex 32), and name it with --exchange-secret-file, or set SCRAWLER_EXCHANGE_SECRET"
         )
-    file = settings.exchange_secret_file
+    file = own.exchange_secret_file
     try:
         secret = read_regular(file).strip()
     except OSError as error:
@@ -104,7 +107,7 @@ def _carrying(building: Building, externals: SentExternals, machine: Machine) ->
             failed,
             partial(_outbox_full, crew, machine.permission),
             settings.send_list_max,
-            settings.send_wait,
+            ClusterSettings.of(settings).send_wait,
             max(SEND_AGAIN, 2 * settings.checkpoint_interval),
         )
         receiver = UrlReceiver(
@@ -128,20 +131,20 @@ def _carrying(building: Building, externals: SentExternals, machine: Machine) ->
 
 def _communicator(building: Building, outbox: MachineOutbox) -> Communicator:
     settings, crawl = building.settings, building.crawl
-    assert settings.communicator is not None
+    url = ClusterSettings.of(settings).communicator
+    assert url is not None
     identity = f"{crawl.name}-{crawl.created_at:x}"  # crawls of two databases may have one name
     secret = shared_secret(settings)
     door = Door(identity, str(building.machine_id), secret, settings.max_url_length, building.say)
-    url = settings.communicator.get_secret_value()
     with no_room():
         if scheme_of(settings) == "tcp":
             from scrawler.features.cluster.exchange.tcp import TcpCommunicator
 
-            listen = url.removeprefix("tcp://")
+            listen = url.get_secret_value().removeprefix("tcp://")
             return TcpCommunicator(listen, outbox.address_of, door, settings.machines, most_members())
         from scrawler.features.cluster.exchange.broker import BrokerCommunicator
 
-        return BrokerCommunicator(url, door, building.say)
+        return BrokerCommunicator(url.get_secret_value(), door, building.say)
 
 
 def _outbox_full(crew: Crew, permission: Permission, full: bool) -> None:
