@@ -16,7 +16,7 @@ from scrawler.errors import InputError, SettingsError, StoreError
 from scrawler.features.choose.choosing import Chosen, Scored, best, lower_bound
 from scrawler.features.choose.picking import Picked, Picking, Promotion
 from scrawler.features.choose.scores import Scores
-from scrawler.features.revisit.store.rounds import order_round
+from scrawler.features.revisit.store.orders import order_round
 from scrawler.model.scope import Boundary
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries

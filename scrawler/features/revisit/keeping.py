@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
@@ -13,7 +11,6 @@ from pathlib import Path
 from scrawler.archive.reading import RecordReader, UnwholeRecordError, original_of
 from scrawler.core.records.records import place_of
 from scrawler.core.rules import HostRules
-from scrawler.errors import StoreBusyError
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.decode import decode_body
 from scrawler.extract.simhash import fingerprint_of
@@ -21,9 +18,9 @@ from scrawler.extract.sniff import HTML_TYPES
 from scrawler.features.revisit.policies.due import Wishes
 from scrawler.features.revisit.prints import print_of
 from scrawler.features.revisit.settings import RevisitSettings
-from scrawler.features.revisit.shares import VisitShares, Weight, all_alike
+from scrawler.features.revisit.shares import Weight, all_alike
 from scrawler.features.revisit.store.first_states import Archived
-from scrawler.features.revisit.store.rounds import Begun, Order, Revisits
+from scrawler.features.revisit.store.rounds import Revisits
 from scrawler.features.revisit.wishes import wishes_of
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.fetch.wire import parse_headers
@@ -33,14 +30,8 @@ from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings, largest_record
 from scrawler.store.engine import Database
-from scrawler.units import counted
 from scrawler.upkeep import packed
 from scrawler.urls.scope import is_reachable, site_key
-
-_LOOK_EVERY = 2.0  # seconds between looks for URLs that are due ...
-_OF_A_LOOK = 20  # ... or so many times as long as a look takes, if that is longer
-_NOTHING = Begun()
-_TELL_EVERY = 10.0  # seconds between two lines on a round that is being begun
 
 
 def make_revisits(
@@ -141,103 +132,3 @@ class ArchivedHeaders:
         if self._folders is None:
             self._folders = self._written_to()
         return place_of(warc_file, self._settings.pages_dir, self._folders)
-
-
-class Keeper(threading.Thread):
-    """Lets rounds begin until `stopping` is set: one that was ordered and, where the crawl is kept, as URLs become due.
-
-    A database that is away is asked again.
-    """
-
-    def __init__(
-        self,
-        revisits: Revisits,
-        shares: VisitShares | None,
-        pause: float,
-        stopping: threading.Event,
-        failed: Callable[[BaseException], None],
-        say: Callable[[str], None],
-    ) -> None:
-        """`shares` are those of a crawl that is kept; None: it is not."""
-        super().__init__(name="keeper")
-        self._shares = shares
-        self._revisits = revisits
-        self._pause_ms = int(pause * 1000)
-        self._stopping = stopping
-        self._failed = failed
-        self._telling = _Telling(say)
-        self._left: Order | None = None  # what is left of the order: seeds whose sites a machine has in work
-        self._scheduled = False
-
-    def run(self) -> None:
-        """Look, wait, and look again; where nothing began, such a look is made less often the longer it takes."""
-        wait = 0.0
-        try:
-            while not self._stopping.wait(wait):
-                looked = time.monotonic()
-                begun = _NOTHING
-                with suppress(StoreBusyError):
-                    begun = self._look()
-                wait = _LOOK_EVERY if begun.urls else max(_LOOK_EVERY, _OF_A_LOOK * (time.monotonic() - looked))
-        except BaseException as error:
-            self._failed(error)
-
-    def _look(self) -> Begun:
-        begun = self._carry_out()
-        if self._shares is None:
-            return begun
-        if not self._scheduled:
-            self._revisits.schedule()
-            self._scheduled = True
-        self._shares.look()
-        return begun.plus(self._revisits.begin_due(self._pause_ms))
-
-    def _carry_out(self) -> Begun:
-        """Begin what was ordered, as far as no machine has it in work."""
-        order = self._revisits.ordered()
-        if order is None:
-            return _NOTHING
-        if self._left is None or self._left.at != order.at:
-            self._left = order
-            self._telling.begins()
-        begun, in_work = self._revisits.carry_out(self._left, self._telling.so_far)
-        if self._stopping.is_set():
-            return begun
-        self._telling.add(begun, len(in_work))
-        self._left = self._left._replace(seeds=tuple(in_work))
-        if not in_work:
-            self._revisits.finish(order)
-        return begun
-
-
-class _Telling:
-    """Tells how far a round that was ordered has begun: now and then, and in the end."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
-        self._begun = Begun()  # by earlier looks
-        self._at = 0.0  # monotonic seconds of the next line
-
-    def begins(self) -> None:
-        """Begin with a new order."""
-        self._begun = Begun()
-        self._at = time.monotonic() + _TELL_EVERY
-
-    def so_far(self, begun: Begun) -> None:
-        """Take what this look has begun so far."""
-        now = time.monotonic()
-        if now >= self._at:
-            self._at = now + _TELL_EVERY
-            self._say(f"to be visited again so far: {_in_words(self._begun.plus(begun))}")
-
-    def add(self, begun: Begun, in_work: int) -> None:
-        """Take what a whole look has begun, and how many seeds it had to leave."""
-        is_news = begun.urls or not in_work
-        self._begun = self._begun.plus(begun._replace(in_work=0))
-        if is_news:
-            more = f"; {counted(in_work, 'more waits', 'more wait')} for sites that are in work" if in_work else ""
-            self._say(f"to be visited again: {_in_words(self._begun)}{more}")
-
-
-def _in_words(begun: Begun) -> str:
-    return f"{counted(begun.urls, 'URL')} of {counted(begun.seeds, 'seed')}"

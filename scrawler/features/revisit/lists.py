@@ -12,7 +12,6 @@ from scrawler.core.asking.checks import Answer, Refuse
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.entries import EntryRole
 from scrawler.core.party.flights import PageFlight
-from scrawler.core.party.lists import MAX_LEVEL, SitemapLists
 from scrawler.core.party.parties import Choice
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
@@ -23,15 +22,12 @@ from scrawler.features.revisit.publishing import (
     CHANGE_LIST,
     DELETED,
     DESCRIPTION,
-    LEVELS,
     RESOURCE_LIST,
     WELL_KNOWN,
+    UnreadLists,
     holds_pages,
-    is_followed,
     named_on,
-    names_lists,
 )
-from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.states import PartyLists
 from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.told import Told
@@ -40,7 +36,6 @@ from scrawler.fetch.downloader import Response
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
-from scrawler.settings import Settings
 
 
 class ListsStep:
@@ -50,14 +45,12 @@ class ListsStep:
     wants: frozenset[Want] = frozenset()
 
     def __init__(self, rules: CrawlRules, known: KnownVisits) -> None:
-        """Read the lists of sites as `rules` say; where it is not on, no machine has this step."""
         self._rules = rules
         self._known = known
-        self.is_on = _are_on(rules.settings)
 
     def reads(self, site: SiteContext) -> bool:
         """Tell whether the lists of a site are read."""
-        return self.is_on and self.word(site) != "off"
+        return self.word(site) != "off"
 
     def word(self, site: SiteContext) -> str:
         """Return what is set for a site: off, told or ask."""
@@ -65,7 +58,7 @@ class ListsStep:
 
     def of(self, party: SeedContext) -> PartyLists | None:
         """Return what the lists of a party have told, if they are read."""
-        return cast("PartyLists | None", party.state_of(self.at)) if self.is_on else None
+        return cast("PartyLists | None", party.state_of(self.at))
 
     def site_state(self, site: SiteContext) -> None:
         """Let pages of a site wait for its lists, where these are read."""
@@ -135,16 +128,7 @@ def _note_result(told: Told, flight: PageFlight, row: PageRow) -> None:
         told.note_failure()
 
 
-def _are_on(settings: Settings) -> bool:
-    """Tell whether the lists of any site are read."""
-    words = [
-        RevisitSettings.of(settings).resourcesync,
-        *(table.get("resourcesync", "off") for table in settings.sites.values()),
-    ]
-    return any(word != "off" for word in words)
-
-
-class PublishedLists(SitemapLists):
+class PublishedLists(UnreadLists):
     """Lists of ResourceSync beside sitemaps, at sites where they are read."""
 
     def __init__(self, step: ListsStep) -> None:
@@ -168,33 +152,25 @@ class PublishedLists(SitemapLists):
         """
         return not self._step.reads(site) or holds_pages(sitemap)
 
-    def names_lists(self, sitemap: Sitemap) -> bool:
-        """Tell whether what a document lists are lists, not pages."""
-        return names_lists(sitemap)
-
     def named_in(self, flight: PageFlight, sitemap: Sitemap, some: Sequence[Listed]) -> list[str]:
         """Return those of the lists that a document names which are to be asked for, and may tell something new."""
+        followed = super().named_in(flight, sitemap, some)
         lists = self._step.of(flight.party)
-        followed = [one for one in some if is_followed(sitemap, one)]
         if lists is None:
-            return [one.url for one in followed]
+            return followed
         if sitemap.capability == DESCRIPTION:
             lists.told.note_sets(sum(one.capability == CAPABILITY_LIST for one in sitemap.listed))
-        return [one.url for one in followed if not lists.told.knows(one)]
-
-    def deepest(self, sitemap: Sitemap) -> int:
-        """Return the level below which nothing is asked for that a document names."""
-        return MAX_LEVEL + LEVELS if sitemap.capability else MAX_LEVEL
+        passed_by = {one.url for one in some if lists.told.knows(one)}
+        return [url for url in followed if url not in passed_by]
 
     def note(self, flight: PageFlight, sitemap: Sitemap, url: str, one: Listed) -> bool:
         """Note what a list says of an internal URL, which is listed unless it was deleted."""
         lists = self._step.of(flight.party)
         if lists is None or sitemap.capability not in (RESOURCE_LIST, CHANGE_LIST):
-            super().note(flight, sitemap, url, one)
-        else:
-            party, key = flight.party, url_hash(url)
-            lists.add(PublishedRow(party.seed.id, key, one.lastmod, int(one.change == DELETED), flight.entry.url))
-            if sitemap.capability == CHANGE_LIST:
-                lists.told.note_change(key, one.lastmod)
-            party.touch()
-        return one.change != DELETED  # what is known is asked for once more, what is not need not be
+            return super().note(flight, sitemap, url, one)
+        party, key = flight.party, url_hash(url)
+        lists.add(PublishedRow(party.seed.id, key, one.lastmod, int(one.change == DELETED), flight.entry.url))
+        if sitemap.capability == CHANGE_LIST:
+            lists.told.note_change(key, one.lastmod)
+        party.touch()
+        return one.change != DELETED

@@ -1,4 +1,4 @@
-"""What is looked at, and noted, before machines start: settings that cannot be, and the order of a round."""
+"""The order of a round, which is noted before machines start."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from functools import partial
 from itertools import chain
 
 from scrawler.app import open_crawl, patiently_opened
-from scrawler.errors import InputError, SettingsError
-from scrawler.feature import hooked
-from scrawler.features.revisit.policies.due import WITH_BUDGET
-from scrawler.features.revisit.settings import RevisitSettings
-from scrawler.features.revisit.store.rounds import order_round
+from scrawler.errors import InputError
+from scrawler.features.revisit.store.orders import order_round
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
 from scrawler.settings import Settings
@@ -20,33 +17,6 @@ from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.steps import make_steps
-
-
-def check_budget(settings: Settings) -> None:
-    """Check that there is a budget where one is to be divided. Raises SettingsError."""
-    own = RevisitSettings.of(settings)
-    given = own.revisit_budget is not None or own.revisit_site_budget is not None
-    if own.revisit in WITH_BUDGET and not given:
-        raise SettingsError(
-            f"revisit = {own.revisit} divides a budget: --revisit-budget says how many URLs a day are visited"
-        )
-    for host, one in settings.sites.items():
-        if one.get("revisit") in WITH_BUDGET and not (given or one.get("revisit_site_budget")):
-            raise SettingsError(f'[sites."{host}"] revisit = {one["revisit"]} divides a budget: revisit_site_budget')
-
-
-def check_keep(settings: Settings, database: Database) -> None:
-    """Look whether URLs of a crawl that is to be kept can ever be due. Raises SettingsError."""
-    own = RevisitSettings.of(settings)
-    if not own.keep:
-        return
-    of_sites = (one.get("revisit", "off") for one in settings.sites.values())
-    never = own.revisit == "off" and all(word == "off" for word in of_sites)
-    if never and not (Seeds(database).any_with_column("revisit") or any(sent(database) for sent in hooked("arrivals"))):
-        raise SettingsError(
-            "keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive, or start"
-            " `scrawler listen` first, for those that servers and owners send"
-        )
 
 
 def begin_again(

@@ -7,9 +7,11 @@ index. Packages of resources (dumps) hold what its URLs bring as well, and are l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.lists import MAX_LEVEL, SitemapLists
 from scrawler.extract.decode import decode_body
 from scrawler.extract.link_header import targets_of
 from scrawler.extract.sitemaps import Listed, Sitemap
@@ -63,3 +65,24 @@ def named_on(response: Response) -> Iterator[str]:
         if href is not None and found < _MOST_NAMED:
             found += 1
             yield (href[1] or href[2] or href[3] or b"").decode("utf-8", "replace").replace("&amp;", "&")
+
+
+class UnreadLists(SitemapLists):
+    """Lists of ResourceSync where they are not read: one that a sitemap leads to is a sitemap as any other."""
+
+    def names_lists(self, sitemap: Sitemap) -> bool:
+        """Tell whether what a document lists are lists, not pages."""
+        return names_lists(sitemap)
+
+    def named_in(self, flight: PageFlight, sitemap: Sitemap, some: Sequence[Listed]) -> list[str]:
+        """Return those of the lists that a document names which are to be asked for."""
+        return [one.url for one in some if is_followed(sitemap, one)]
+
+    def deepest(self, sitemap: Sitemap) -> int:
+        """Return the level below which nothing is asked for that a document names."""
+        return MAX_LEVEL + LEVELS if sitemap.capability else MAX_LEVEL
+
+    def note(self, flight: PageFlight, sitemap: Sitemap, url: str, one: Listed) -> bool:
+        """Note what a document says of an internal URL, which is listed unless it was deleted."""
+        super().note(flight, sitemap, url, one)
+        return one.change != DELETED  # what is known is asked for once more, what is not need not be

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from scrawler.settings.kinds import DAY, ByHost, FeatureSettings, FileName, Own, Seconds
 
+WITH_BUDGET = ("proportional", "optimal")  # policies that divide a budget
+
 
 class RevisitSettings(FeatureSettings):
     """When URLs are visited again, what counts as a change, and what is kept of visits."""

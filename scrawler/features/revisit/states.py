@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from scrawler.features.revisit.kinds import (
     CELLS,
     PUBLISHED,
@@ -14,11 +16,13 @@ from scrawler.features.revisit.kinds import (
     SiteRates,
     UrlChange,
 )
-from scrawler.features.revisit.policies.due import RevisitPolicy
-from scrawler.features.revisit.policies.learning import SiteLearning
-from scrawler.features.revisit.told import Told
 from scrawler.model.row_kinds import Row, RowKind
 from scrawler.model.visits import UrlState
+
+if TYPE_CHECKING:
+    from scrawler.features.revisit.policies.due import RevisitPolicy
+    from scrawler.features.revisit.policies.learning import SiteLearning
+    from scrawler.features.revisit.told import Told
 
 
 class PartyVisits:

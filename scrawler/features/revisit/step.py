@@ -1,155 +1,83 @@
-"""Visits to URLs again within a crawl: what a visit finds, by what its page is compared, and when it is due next."""
+"""The step of visits again: it is there in each crawl, and loads what it needs where a URL is visited again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.steps import Want
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.decisions import is_cut_page
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
-from scrawler.extract.links import PageLinks
-from scrawler.extract.simhash import fingerprint_of
-from scrawler.features.revisit.lists import ListsStep
-from scrawler.features.revisit.policies.demand import demand_of
-from scrawler.features.revisit.policies.due import Wishes
-from scrawler.features.revisit.policies.learning import SiteLearning, unpack_rates
-from scrawler.features.revisit.policies.policy import Bounds
-from scrawler.features.revisit.prints import print_of
 from scrawler.features.revisit.publishing import CHANGE_LIST
-from scrawler.features.revisit.shares import VisitShares
+from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.states import PartyVisits, SiteVisits
-from scrawler.features.revisit.store.known import KnownVisits
-from scrawler.features.revisit.visited import note_visit
-from scrawler.features.revisit.wishes import near_of, policy_of, settings_at, wishes_of
 from scrawler.fetch.downloader import Response
-from scrawler.model.results import PageFlag, Result
+from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
-from scrawler.model.visits import KnownVisit, known_visit
-from scrawler.tuples.classes import NamedTuple
+from scrawler.model.visits import KnownVisit
 
-
-class PageFound(NamedTuple):
-    """By what a page is compared with that of other visits, beside its digest: see `UrlState`."""
-
-    simhash: int
-    text_print: bytes
+if TYPE_CHECKING:
+    from scrawler.features.revisit.visiting import PageFound, Visiting
 
 
 class RevisitStep:
-    """The step: notes what a visit has found of a URL, where its party's are visited again."""
+    """Notes what a visit has found of a URL, where its party's are visited again."""
 
     at: int
     wants: frozenset[Want] = frozenset()
 
-    def __init__(self, rules: CrawlRules, known: KnownVisits, shares: VisitShares, lists: ListsStep) -> None:
+    def __init__(self, rules: CrawlRules, make_visiting: Callable[[], Visiting]) -> None:
+        """`make_visiting` makes what does the work, once a site is taken up whose URLs may be visited again."""
         self._rules = rules
-        self._known = known
-        self._shares = shares
-        self._lists = lists
+        self._make_visiting = make_visiting
+
+    @cached_property
+    def _visiting(self) -> Visiting:
+        return self._make_visiting()
 
     def site_state(self, site: SiteContext) -> SiteVisits | None:
         """Return what is learned of a site, where URLs of it may become due again."""
-        own = settings_at(site, self._rules)
+        own = RevisitSettings.of((site.own_rules or self._rules).settings)
         may_be_due = site.visited is not None or own.revisit != "off" or own.keep
         return SiteVisits(site.id) if may_be_due else None
 
     def party_state(self, site: SiteContext, party: SeedContext) -> PartyVisits | None:
         """Return how the URLs of a party become due again, if they do; in a later round its limits begin anew."""
         of_site = self._of_site(site)
-        if of_site is None:
-            return None
-        own, seed = settings_at(site, self._rules), party.seed
-        wishes = wishes_of(own).of_seed(self._known.seed_columns(seed.id))
-        if site.visited is None and wishes.word == "off":
-            return None
-        if of_site.learning is None:
-            of_site.learning = self._learning(site, wishes)
-        before = self._known.counts_before(seed.id, seed.round - 1) if seed.round else None
-        if before is not None:
-            party.base, party.base_ms = before
-        return PartyVisits(policy_of(wishes), near_of(own))
+        return None if of_site is None else self._visiting.take_up(site, party, of_site)
 
     def look_up(self, seed_id: int, urls: Sequence[str], after_lists: bool) -> Mapping[str, KnownVisit]:
         """Return what is known of URLs by their visits, and what lists say of them where these are read before."""
-        states = self._known.states(seed_id, urls)
-        if not after_lists:
-            return {state.url: known_visit(state) for state in states}
-        published = self._known.published(seed_id, (state.url_hash for state in states))
-        return {state.url: known_visit(state)._replace(published=published.get(state.url_hash)) for state in states}
+        return self._visiting.look_up(seed_id, urls, after_lists)
 
     def read(self, flight: PageFlight, response: Response, page: PageRead) -> None:
         """Read by what a page is compared with that of other visits."""
         sitemap = page.sitemap
         if sitemap is not None and sitemap.capability == CHANGE_LIST and not sitemap.until:
             page.flags |= PageFlag.CHANGE_LIST  # what is over need not be read again
-        visits = self._visits(flight.party)
-        if visits is None and flight.known is None:
-            return
-        links = page.links
-        is_whole = response.result is Result.FETCHED or not is_cut_page(response)
-        simhash = _simhash_of(links) if links is not None and is_whole else 0
-        text_print = b""
-        if response.result is Result.FETCHED:
-            near = near_of(settings_at(flight.site, self._rules)) if visits is None else visits.near
-            of_text = near is not None and page.sitemap is None and response.document is None
-            text_print = self._print_of(response, page.media_type, of_text)
-        page.found[self.at] = PageFound(simhash, text_print)
+        visits = self._of_party(flight.party)
+        if visits is not None or flight.known is not None:
+            page.found[self.at] = self._visiting.read(flight, response, page, visits)
 
     def finish(self, flight: PageFlight, row: PageRow, response: Response | None, page: PageRead | None) -> PageRow:
         """Note what is known of a URL from now on, and what of it has changed."""
-        visits = self._visits(flight.party)
+        visits = self._of_party(flight.party)
         if visits is None:
             if flight.known is None:
                 return row
-            visits = self._begun(flight)
-        lists = self._lists.of(flight.party)
-        learning, told = self._learned(flight.site), None if lists is None else lists.told
+            visits = self._visiting.begin(flight.site)
+            flight.party.keep_state(self.at, visits)
         found = cast("PageFound | None", page.found[self.at]) if page is not None and page.found else None
-        if found is None:
-            return note_visit(flight, row, response, visits, learning, told)
-        if page is not None and page.links is not None:
+        if found is not None and page is not None and page.links is not None:
             row = row._replace(simhash=found.simhash)
-        return note_visit(flight, row, response, visits, learning, told, found.text_print)
+        return self._visiting.finish(flight, row, response, visits, self._of_site(flight.site), found)
 
-    def _visits(self, party: SeedContext) -> PartyVisits | None:
+    def _of_party(self, party: SeedContext) -> PartyVisits | None:
         return cast("PartyVisits | None", party.state_of(self.at))
 
     def _of_site(self, site: SiteContext) -> SiteVisits | None:
         return cast("SiteVisits | None", site.state_of(self.at))
-
-    def _learned(self, site: SiteContext) -> SiteLearning | None:
-        of_site = self._of_site(site)
-        return None if of_site is None else of_site.learning
-
-    def _begun(self, flight: PageFlight) -> PartyVisits:
-        """Let what visits find be noted from now on: somebody has sent a URL of the party that was visited before."""
-        own = settings_at(flight.site, self._rules)
-        visits = PartyVisits(policy_of(wishes_of(own)), near_of(own))
-        flight.party.keep_state(self.at, visits)
-        return visits
-
-    def _learning(self, site: SiteContext, wishes: Wishes) -> SiteLearning:
-        packed, cells = self._known.learned(site.id)
-        if wishes.per_day is None:
-            return self._shares.make_learning(unpack_rates(packed))
-        bounds = Bounds(wishes.least_ms / 1000, max(wishes.least_ms, wishes.most_ms) / 1000)
-        return self._shares.make_learning(unpack_rates(packed), own=demand_of(cells, wishes.per_day, bounds))
-
-    def _print_of(self, response: Response, media_type: str, of_text: bool) -> bytes:
-        headers, settings = response.headers, self._rules.settings
-        if not of_text and "content-encoding" not in headers:
-            return b""
-        return print_of(response.body, headers, media_type, settings.max_decoded, settings.max_ratio, of_text)
-
-
-def _simhash_of(links: PageLinks) -> int:
-    """Return the simhash of a page's words, with which those of the next visit are compared."""
-    found = links.fingerprint
-    if found is not None and found.simhash:
-        return found.simhash
-    return fingerprint_of(links.page, links.is_xml).simhash if links.page else 0

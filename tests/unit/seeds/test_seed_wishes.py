@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scrawler.errors import SettingsError
-from scrawler.features.revisit.orders import check_budget
+from scrawler.features.revisit.checks import check_budget
 from scrawler.features.revisit.policies.due import Wishes
 from scrawler.features.revisit.shares import weight_of
 from scrawler.seeds.files import Format

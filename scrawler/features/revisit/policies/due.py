@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from scrawler.features.revisit.policies.estimator import UNKNOWN, Gamma
 from scrawler.features.revisit.policies.policy import Bounds, Demand
 from scrawler.features.revisit.policies.schedule import Policy, Visited, next_visit
+from scrawler.features.revisit.settings import WITH_BUDGET
 from scrawler.model.terms import Millis
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import parse_seconds
 
 POLICIES = ("off", *(str(policy) for policy in Policy))
-WITH_BUDGET = (str(Policy.PROPORTIONAL), str(Policy.OPTIMAL))
 _TIMES = ("revisit_interval", "revisit_min", "revisit_max")
 _PER_DAY = "revisit_site_budget"
 _COLUMNS = ("revisit", *_TIMES, _PER_DAY)

@@ -9,7 +9,6 @@ Only seeds that are done, at sites that no machine has in work, are touched.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,55 +24,23 @@ from scrawler.features.revisit.policies.visit import SITEMAP_FRESH
 from scrawler.features.revisit.store.budget import Purse
 from scrawler.features.revisit.store.demand import Demands
 from scrawler.features.revisit.store.first_states import FirstStates, Headers, is_free
+from scrawler.features.revisit.store.orders import Begun, Order
 from scrawler.features.revisit.store.sitemap_words import may_spare, sort_by_words
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import LISTED, NEVER, UrlState
 from scrawler.store.engine import Database, database_time
-from scrawler.store.faults import read_json
 from scrawler.store.frontier import state_of
 from scrawler.store.relisting import Packed, Relisting, let_go_on
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, Reaches, sliced
 from scrawler.store.seeds import columns_of
-from scrawler.store.tables import SEED_COUNTS, crawl, lane, seed, seed_round, site, url_state
-from scrawler.tuples.classes import NamedTuple
+from scrawler.store.tables import SEED_COUNTS, lane, seed, seed_round, site, url_state
 
 _SEEDS = 200  # seeds that are looked at together
 _ROWS = 1_000  # URLs of one transaction, and of one chunk at most
 _STATE = [url_state.c[name] for name in UrlState._fields]
 _COUNTS = [column.name for column in SEED_COUNTS]
-
-
-class Order(NamedTuple):
-    """A round that was ordered; it stands in the row of the crawl until all its seeds have begun it."""
-
-    at: Millis
-    before: Millis  # URLs that were visited later are left out
-    seeds: tuple[int, ...] | None  # None: all
-
-    def text(self) -> str:
-        """Return it as the database keeps it."""
-        return json.dumps({"at": self.at, "before": self.before, "seeds": self.seeds})
-
-    @classmethod
-    def of(cls, text: str) -> Order:
-        """Read what `text` has written."""
-        values = read_json(text)
-        seeds = values["seeds"]
-        return cls(values["at"], values["before"], None if seeds is None else tuple(seeds))
-
-
-class Begun(NamedTuple):
-    """How many seeds begin a round with how many URLs, and how many are left: machines have their sites in work."""
-
-    seeds: int = 0
-    urls: int = 0
-    in_work: int = 0
-
-    def plus(self, other: Begun) -> Begun:
-        """Add up."""
-        return Begun._make(map(sum, zip(self, other, strict=True)))
 
 
 class Revisits:
@@ -110,11 +77,6 @@ class Revisits:
 
     # -- by order ------------------------------------------------------------------------------------------
 
-    def ordered(self) -> Order | None:
-        """Return the order that was not carried out to its end, if there is one."""
-        text = self._database.reading(lambda connection: connection.scalar(select(crawl.c.again)))
-        return Order.of(text) if text else None
-
     def carry_out(self, order: Order, tell: Callable[[Begun], None] = lambda begun: None) -> tuple[Begun, list[int]]:
         """Begin the round for all seeds of an order, and `tell` after each how many there are by then.
 
@@ -130,16 +92,6 @@ class Revisits:
             total = total.plus(begun)
             tell(total)
         return total, left
-
-    def finish(self, order: Order) -> None:
-        """Forget an order whose seeds have all begun its round; a newer one stays."""
-
-        def work(connection: Connection) -> None:
-            text = connection.scalar(select(crawl.c.again))
-            if text and Order.of(text).at == order.at:
-                connection.execute(update(crawl).values(again=None))
-
-        self._database.retrying(work)
 
     def _ended(self, order: Order) -> Iterator[AnyRow]:
         """Yield the seeds of an order that have not begun its round yet: those that had ended when it was given."""
@@ -359,29 +311,6 @@ class Revisits:
         """Tell whether URLs of a seed are listed to be visited again, now or by a try that was cut short."""
         mine = lane.c.seed_id == seed_id, lane.c.kind == self._lane, lane.c.cursor_position < lane.c.length
         return connection.scalar(select(lane.c.seed_id).where(*mine)) is not None
-
-
-def is_ordered(database: Database) -> bool:
-    """Tell whether a round was ordered that some seeds have yet to begin."""
-    return any(row.again for row in database.rows(select(crawl.c.again)))
-
-
-def order_round(database: Database, older_than: Millis = 0, seeds: Sequence[int] | None = None) -> bool:
-    """Note that a round of ended seeds is wanted, None: of all, of URLs that were visited at least so long ago.
-
-    Machines begin it. False: one that was ordered before is not begun yet, and nothing is noted.
-    """
-
-    def work(connection: Connection) -> bool:
-        if connection.scalar(select(crawl.c.again)):
-            return False
-        now = database_time(connection, database.clock)
-        at = max(now, connection.scalar(select(sql.max(seed.c.ended_at))) or 0)  # the clock may have been set back
-        made = Order(at, now - older_than, None if seeds is None else tuple(sorted(seeds)))
-        connection.execute(update(crawl).values(again=made.text()))
-        return True
-
-    return database.retrying(work)
 
 
 def _expected(learning: SiteLearning, state: UrlState, policy: RevisitPolicy) -> Learned:
