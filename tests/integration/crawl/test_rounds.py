@@ -19,6 +19,7 @@ from scrawler.features.broken.section import broken_section
 from scrawler.features.revisit.keeping import make_revisits
 from scrawler.features.revisit.orders import begin_again
 from scrawler.features.revisit.store import rounds as revisits
+from scrawler.features.revisit.store.orders import Orders
 from scrawler.features.revisit.store.rounds import due_seeds, due_urls, next_due, old_urls
 from scrawler.features.texts.corpus import CorpusCounts, corpus
 from scrawler.insight.contents import PageReader
@@ -90,10 +91,11 @@ def begun(crawl: Crawl) -> None:
     again(crawl)
     with closing(open_database(crawl.url)) as database:
         rounds = make_revisits(crawl.settings(), database, Scope.HOST, dict, lambda: False)
-        order = rounds.ordered()
+        orders = Orders(database)
+        order = orders.given()
         assert order is not None
         assert rounds.carry_out(order)[1] == []
-        rounds.finish(order)
+        orders.forget(order)
 
 
 def rows_of(crawl: Crawl, server: RawServer) -> dict[tuple[str, int], PageRow]:
