@@ -155,3 +155,19 @@ def test_a_fault_of_ours_refuses_the_url_and_is_told(desk: Desk) -> None:
     assert isinstance(answer, Refuse)
     assert answer.result is Result.INTERNAL_ERROR
     assert desk.faults == [f"{HOME}page {answer.detail}"]
+
+
+def test_checks_of_features_come_behind_what_has_killed_and_before_what_sends_anything(desk: Desk) -> None:
+    asked: list[str] = []
+
+    def spares(site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
+        asked.append(choice.entry.url)
+        return Refuse(Result.SPARED, "nothing new") if "known" in choice.entry.url else None
+
+    tell = lambda url, fault: None  # noqa: E731
+    desk.checks = Checks(desk.origins, desk.budget, desk.standstill, desk.rules, tell, [spares])
+    desk.site.condemned = {HOME + "killer": "it has killed a process"}
+    assert desk.ask("known") == Refuse(Result.SPARED, "nothing new")
+    assert desk.ask("new") is None
+    assert desk.ask("killer") == Refuse(Result.INTERNAL_ERROR, "it has killed a process")
+    assert asked == [HOME + "known", HOME + "new"]
