@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from scrawler.assembly.building import built
+from scrawler.clocks import boot_clock
 from scrawler.features.cluster.agents.agent import AgentPorts, AgentThread, Times
 from scrawler.features.cluster.agents.members import MembersFile
 from scrawler.features.cluster.agents.partition import AgentPartition
@@ -79,12 +80,14 @@ class Speaker:
         self.failures: list[BaseException] = []
         self.more: list[set[str]] = []  # by whom it went when it found more members in its list than before
         self.stop = threading.Event()
-        self.standing = Standing(FAR)
+        self.late = 0.0  # seconds that whoever asks takes the thread to be late
+        self.went_on = threading.Event()
+        self.standing = Standing(FAR, awake=FAR, clock=lambda: boot_clock() + self.late)
         ports = AgentPorts(
             holding=lambda: False,
             give_back_others=lambda: None,
             look_again=lambda: None,
-            go_on=lambda: None,
+            go_on=self.went_on.set,
             figures=dict,
             more_members=self._note_more,
             failed=self.failures.append,
@@ -136,6 +139,16 @@ class Speaker:
 def speaker(tmp_path: Path) -> Iterator[Speaker]:
     with ExitStack() as stack:
         yield Speaker(tmp_path, stack)
+
+
+def test_who_was_refused_because_the_thread_was_late_for_a_moment_is_woken(speaker: Speaker) -> None:
+    """To itself it has not slept, so that nothing else would wake whoever asked."""
+    with speaker.running():
+        speaker.late = 2 * FAR
+        assert not speaker.standing.may_ask()
+        speaker.late = 0.0
+        assert speaker.went_on.wait(HANGS)
+        assert speaker.standing.may_ask()
 
 
 def test_whatever_a_member_says_the_thread_goes_on_and_takes_what_is_its_own(speaker: Speaker) -> None:

@@ -34,6 +34,25 @@ def test_who_has_no_others_waits_for_none_and_who_was_alone_not_for_ever() -> No
     assert vigil.is_over("b", 20.0)
 
 
+def test_who_was_not_let_ask_while_the_thread_was_late_is_woken_once() -> None:
+    now = [0.0]
+    standing = Standing(10.0, awake=5.0, clock=lambda: now[0])
+    assert not standing.lets_again(), "nobody was refused"
+    now[0] = 6.0
+    assert not standing.may_ask()
+    assert not standing.lets_again()
+    standing.look()
+    assert standing.lets_again()
+    assert not standing.lets_again()
+    standing.sleep()
+    assert not standing.may_ask()
+    standing.wake()
+    assert not standing.lets_again(), "it has not met the others yet"
+    standing.agree(True)
+    assert standing.is_settled()
+    assert standing.lets_again()
+
+
 def test_nobody_is_asked_after_a_sleep_and_before_agents_that_meet_agree() -> None:
     now = [0.0]
     standing = Standing(10.0, 1.0, awake=5.0, clock=lambda: now[0])

@@ -264,7 +264,7 @@ class AgentThread(threading.Thread):
         if self._vigil.on and agreed and (self._left_out is not None or self._vigil.is_over(view.weights, now)):
             self._vigil.on = False
             self._standing.wake()
-        if self._standing.is_settled():
+        if self._standing.is_settled() or self._standing.lets_again():
             self._ports.go_on()
 
     def _seen(self, now: float) -> View:

@@ -27,6 +27,7 @@ class Standing:
         self._awake = awake
         self._clock = clock
         self._looked = clock()
+        self._refused = False  # somebody was not let ask, and waits to be woken
         self._slept = False  # and it is not known yet how the others stand
         self._reunited = False  # another one has come back, or this one, and may still have sites that it had
         self._lock = threading.Lock()
@@ -56,6 +57,22 @@ class Standing:
 
     def may_ask(self) -> bool:
         """Whether hosts may be asked whose sites are in work here: no other agent can have them in work as well."""
+        lets = self._lets_ask()
+        if not lets:
+            self._refused = True
+        return lets
+
+    def lets_again(self) -> bool:
+        """Whether hosts may be asked which others were not let ask: told once, to the agent's thread, which wakes them.
+
+        A thread that was late for a moment is asleep to whoever asks just then, and to itself it may not have slept.
+        """
+        if not (self._refused and self._lets_ask()):
+            return False
+        self._refused = False
+        return True
+
+    def _lets_ask(self) -> bool:
         is_asleep = self._clock() - self._looked > self._awake
         return not (self._slept or self._reunited or is_asleep)
 
