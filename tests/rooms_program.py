@@ -1,12 +1,13 @@
 """What runs with a part of the package: imports all that is left of it, and crawls. Started by tests alone.
 
 Each line of its input is JSON: the folder of a crawl, and its seeds. It answers with a line each: the URLs of fetched
-pages, or what was raised. A fork does the work, so that what is imported of other packages is imported once; of this
-one the parent imports nothing.
+pages, or what was raised. A fork does the work. What it has imported of other packages its parent imports as well, for
+all forks that follow; of this one it imports nothing.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -14,20 +15,8 @@ import pkgutil
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from typing import Any
-
-OTHERS = (
-    "pydantic",
-    "sqlalchemy",
-    "requests",
-    "html5lib",
-    "selectolax.lexbor",
-    "click",
-    "tqdm",
-    "http.server",
-    "pycurl",
-)
-
 
 def crawled(folder: str, seeds: list[str]) -> list[str]:
     import scrawler
@@ -55,24 +44,35 @@ def crawled(folder: str, seeds: list[str]) -> list[str]:
         return [page.url for page in crawl.pages(result="fetched")]
 
 
-def answer(words: str) -> None:
+def answer(words: str, told: int) -> None:
     try:
         said = crawled(*json.loads(words))
     except BaseException:
         said = traceback.format_exc()
     print(json.dumps(said), flush=True)
+    others = [name for name in sys.modules if name.partition(".")[0] != "scrawler"]
+    with open(told, "w") as parent:
+        json.dump(others, parent)
     os._exit(0)
 
 
 def main() -> None:
-    for name in OTHERS:
-        importlib.import_module(name)
     for words in sys.stdin:
+        telling, told = os.pipe()
         if not os.fork():
-            answer(words)
+            answer(words, told)
+        os.close(told)
+        with open(telling) as fork:
+            others = fork.read()
         _, status = os.wait()
         if status:
             print(json.dumps(f"it has died ({status})"), flush=True)
+            continue
+        for name in json.loads(others):
+            with suppress(ImportError):
+                importlib.import_module(name)
+        gc.collect()
+        gc.freeze()  # each fork would go through it, and copy it
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class Copied:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         package = folder / "scrawler"
-        shutil.copytree(ROOT / "scrawler", package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "scrawler", package)  # with what Python has compiled of it: it is of the same age
         for data in ("sql", "input_urls"):
             shutil.copytree(ROOT / data, package / data)
         self.rooms = package / "features"
@@ -99,6 +99,12 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Copied:
 
 
 @pytest.fixture(scope="module")
+def crawled(copied: Copied) -> Iterator[Callable[[list[str]], object]]:
+    with copied.crawling() as crawled:
+        yield crawled
+
+
+@pytest.fixture(scope="module")
 def served() -> Iterator[ServerProcess]:
     with ServerProcess(SPEC) as server:
         yield server
@@ -110,17 +116,18 @@ def test_rooms_declare_what_they_are_called() -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_it_crawls_without_any_feature_and_without_each(copied: Copied, served: ServerProcess, part: int) -> None:
+def test_it_crawls_without_any_feature_and_without_each(
+    copied: Copied, crawled: Callable[[list[str]], object], served: ServerProcess, part: int
+) -> None:
     """A few tests, for all share the web and the copy, and one alone would take long on a busy machine."""
     seeds = [served.web.seeds_of(index)[0] for index in range(SPEC.sites)]
     pages = {page for seed in seeds for page in party(served.web, seed).pages}
     assert len(pages) >= SPEC.sites
     sets = {frozenset(ROOMS), *(frozenset(standing_on(name)) for name in ROOMS)}
     in_order = sorted(sets, key=lambda names: (-len(names), sorted(names)))
-    with copied.crawling() as crawled:
-        for away in in_order[part::PARTS]:
-            with copied.without(set(away)):
-                assert crawled(seeds) == pages, f"without {sorted(away)}"
+    for away in in_order[part::PARTS]:
+        with copied.without(set(away)):
+            assert crawled(seeds) == pages, f"without {sorted(away)}"
 
 
 def test_what_a_feature_brings_is_unknown_where_it_is_away(copied: Copied) -> None:
