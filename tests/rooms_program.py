@@ -18,6 +18,7 @@ import traceback
 from contextlib import suppress
 from typing import Any
 
+
 def crawled(folder: str, seeds: list[str]) -> list[str]:
     import scrawler
 

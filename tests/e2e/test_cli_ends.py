@@ -66,7 +66,7 @@ def test_an_error_that_a_retry_has_made_good_is_told_no_more(scrawl: Scrawl, tmp
         return status["pages"], status["errors"]
 
     with Site(answers) as site:
-        scrawl(tmp_path, "crawl", site.root, "--folder", "out", *FLAGS)
+        scrawl(tmp_path, "crawl", site.root, "--folder", "out", "--retry-pause", "0.05", *FLAGS)
         assert told() == (1, 1)
         answers["/1"] = linking("one", "/")
         scrawl(tmp_path / "out", "run", "--retry", "urls", "--result", "http-error", *FLAGS)

@@ -192,6 +192,7 @@ class _Server(HTTPServer):
     reading: _Reading
     exposition: Any
     address_family: AddressFamily
+    request_queue_size = 2 * _MOST_CONNECTIONS  # who finds no room there asks again after a second, three, and seven
 
     def __init__(self, address: MetricsAddress) -> None:
         self.address_family = AF_INET6 if ":" in address.host else AF_INET

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 Serve = Callable[..., RawServer]
 
 LETTERS = "abcdefghij"
+REST = 0.005  # seconds of the first rest, which is doubled each time: walls here last for a dozen requests
+AS_A_COMMAND = ("--checkpoint-interval", "0.1", "--retry-pause", str(REST))
 PATHS = tuple(f"/{one}{two}" for one in LETTERS for two in LETTERS)
 PAGES = {"/": page("home", links=PATHS)} | {
     path: page(f"<p>All about {path[1] * 9} and {path[2] * 7}") for path in PATHS
@@ -98,7 +100,7 @@ def test_the_end_of_a_site_counts_its_refusals_of_all_kinds(crawl: Crawl, serve:
 
     server = serve(site)
     crawl.add([server.url()])
-    run_whole(crawl, max_pushbacks=8)
+    run_whole(crawl, max_pushbacks=8, retry_pause=REST)
     assert end_details(crawl)[server.url()].startswith("HTTP status 403 (5 times in a row), and for ")
 
 
@@ -106,7 +108,7 @@ def test_the_end_of_a_site_counts_its_refusals_of_all_kinds(crawl: Crawl, serve:
 def test_a_site_that_serves_again_after_a_rest_loses_no_page(crawl: Crawl, serve: Serve, per_site: int) -> None:
     server = serve(Wall(FORBIDDEN, 40, 14))
     crawl.add([server.url()])
-    run_whole(crawl, per_site=per_site, max_pushbacks=20)
+    run_whole(crawl, per_site=per_site, max_pushbacks=20, retry_pause=REST)
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
     assert all_pages(crawl, server)
 
@@ -217,7 +219,7 @@ def test_a_list_that_ends_in_the_midst_of_a_row(crawl: Crawl, serve: Serve, repl
     server = serve(Wall(reply, len(PAGES) - 5, 8))
     own = serve(lambda visit: give(visit, PAGES | dict.fromkeys(last, reply)))
     crawl.add([server.url(), own.url()])
-    run_whole(crawl, max_pushbacks=9)
+    run_whole(crawl, max_pushbacks=9, retry_pause=REST)
     ends = [crawl.seed(one.url()) for one in (server, own)]
     errors = 5 if reply is FORBIDDEN else 0
     assert [(seed.end_reason, seed.counts.http_errors) for seed in ends] == [
@@ -270,7 +272,7 @@ def test_a_wall_that_is_met_in_a_round_is_known_after_a_kill(crawl: Crawl, serve
     run_whole(crawl)
     wall.after, wall.lasts = wall.seen + 1, 25
     begin_again(crawl.settings(), (), 0.0, threading.Event())
-    with running(crawl, "--checkpoint-interval", "0.1") as process:
+    with running(crawl, "--checkpoint-interval", "0.1", "--retry-pause", "1") as process:
         processes.append(process)
         process.wait(HANGS)
     crawl.run(max_pushbacks=50)
@@ -315,7 +317,7 @@ def test_a_site_that_cuts_connections_is_asked_again_after_a_rest(crawl: Crawl, 
 
     server = serve(script)
     crawl.add([server.url()])
-    summary = run_whole(crawl, max_pushbacks=5 if lasts > 100 else 50)
+    summary = run_whole(crawl, max_pushbacks=5 if lasts > 100 else 50, retry_pause=REST)
     seed = crawl.seed(server.url())
     assert seed.counts.failures == 0
     if lasts < 100:
@@ -360,7 +362,7 @@ def test_the_first_page_of_a_wall_is_asked_for_again_as_well(crawl: Crawl, serve
 
     server = serve(script)
     crawl.add([server.url()])
-    run_whole(crawl, max_pushbacks=50)
+    run_whole(crawl, max_pushbacks=50, retry_pause=REST)
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
     assert {url: length for url, length in lengths_of(crawl).items() if "login" not in url} == lengths_at(server)
     crawl.check()
@@ -385,11 +387,11 @@ def test_a_wall_is_known_for_one_after_a_kill(crawl: Crawl, serve: Serve, kind: 
 
     server = serve(script)
     crawl.add([server.url()])
-    with running(crawl, "--checkpoint-interval", "0.1") as process:
+    with running(crawl, *AS_A_COMMAND) as process:
         processes.append(process)
         process.wait(HANGS)
     assert not all_pages(crawl, server)
-    run_whole(crawl, max_pushbacks=50)
+    run_whole(crawl, max_pushbacks=50, retry_pause=REST)
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
     assert wall.seen > wall.after + wall.lasts
     assert {url: length for url, length in lengths_of(crawl).items() if "login" not in url} == lengths_at(server)
