@@ -174,6 +174,7 @@ $(HOT)/.installed: setup.py $(COMPILED) $(SOURCES) | $(VENV)/.developed
 	@$(BIN)/python -m venv --clear --without-pip $(HOT)
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"), "$(CURDIR)", sep="\n")' > "$$($(HOT)/bin/python -c \
 	  'import sysconfig; print(sysconfig.get_path("purelib"))')/others.pth"
+	@rm -rf build/compiled/lib*  # modules that have moved would stay
 	@SCRAWLER_COMPILED=$(COMPILED_HOW) $(BIN)/python -m pip --python $(HOT)/bin/python install --quiet \
 	  --disable-pip-version-check --no-build-isolation --no-deps --ignore-installed .
 	@touch $@
