@@ -29,8 +29,17 @@ from tests.limits import HANGS
 ROOT = Path(__file__).parents[2]
 
 
+def _statements(parent: ast.AST) -> Iterator[ast.stmt]:
+    """Yield all statements below another one; in expressions, which are most of a tree, there are none."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for node in getattr(parent, field, ()):
+            if isinstance(node, ast.stmt):
+                yield node
+            yield from _statements(node)
+
+
 def _imported(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in _statements(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from (name.name.partition(".")[0] for name in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:

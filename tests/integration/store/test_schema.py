@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import sqlite3
@@ -55,6 +56,19 @@ _ASKED = {  # by dialect, what tells of all tables at once: reflection asks five
         " WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 1",
     },
 }
+# Runs commands, each in a fork, and prints their exit codes.
+_ONE_AFTER_THE_OTHER = """
+import json, os, sys
+import scrawler.app, scrawler.cli.db, scrawler.cli.run, scrawler.cli.status
+from scrawler.cli import main
+
+for words in json.loads(sys.argv[1]):
+    pid = os.fork()
+    if pid == 0:
+        sys.argv[1:] = words
+        main()
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
 _STATISTICS = "SELECT tbl, idx, stat FROM sqlite_stat1 ORDER BY 1, 2"
 
 
@@ -257,11 +271,12 @@ def test_an_upgrade_ends_where_a_table_is_not_there(database_url: str) -> None:
 def test_an_older_program_refuses_a_crawl_of_this_one(database_url: str, tmp_path: Path, older: Path) -> None:
     open_database(database_url).close()
     environment = {**os.environ, "PYTHONPATH": str(older)}
-    for words in (["status"], ["run"], ["db", "upgrade"]):
-        command = [sys.executable, "-m", "scrawler", *words, "--db", database_url]
-        told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
-        assert told.returncode == 4
-        assert f"has schema {NEWEST}; this program knows {BEFORE} at most: use a newer scrawler" in told.stderr
+    commands = [[*words, "--db", database_url] for words in (["status"], ["run"], ["db", "upgrade"])]
+    command = [sys.executable, "-c", _ONE_AFTER_THE_OTHER, json.dumps(commands)]
+    told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
+    assert told.stdout.split() == ["4"] * len(commands), told.stderr
+    refusal = f"has schema {NEWEST}; this program knows {BEFORE} at most: use a newer scrawler"
+    assert told.stderr.count(refusal) == len(commands)
 
 
 @pytest.fixture(scope="module")

@@ -229,12 +229,12 @@ def test_response_times_that_vary_make_longer_pauses() -> None:
 
 
 def test_events_do_not_grow_with_pages_nor_memory_with_seeds() -> None:
-    """A million sites take twenty times as long."""
-    sites = [site(10_000 if n % 100 == 0 else 10) for n in range(50_000)]
+    """A million sites take a hundred times as long."""
+    sites = [site(10_000 if n % 100 == 0 else 10) for n in range(10_000)]
     before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time()
     run = simulate(sites, PlanRules(threads=100))
-    assert len(run.ends) == 50_000
+    assert len(run.ends) == 10_000
     assert len(run.points) <= 2_001
-    assert time.thread_time() - started < 10
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024  # KiB
-    assert run.seconds > 50_000 * 110 * 1.2 / 1_000  # places
+    assert time.thread_time() - started < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # KiB
+    assert run.seconds > 10_000 * 110 * 1.2 / 1_000  # places
