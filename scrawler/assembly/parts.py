@@ -10,12 +10,18 @@ from typing import Any
 
 from scrawler.core.rules import HostRules
 from scrawler.errors import SettingsError
+from scrawler.feature import part_of_feature
 from scrawler.fetch.proxies import EnvironmentProxies
+from scrawler.model.exchange import Mode
+from scrawler.model.partitions import OPEN_KINDS
 from scrawler.plugins import part_maker
 from scrawler.references import load_object
 from scrawler.settings import PART_KINDS, Settings, is_list
 from scrawler.threads import no_room
 from scrawler.urls.filters import UrlFilter, UrlFilters
+
+# What the crawler does itself by settings of which features bring more.
+_OF_THE_CRAWLER = {"mode": frozenset((Mode.FIREWALL, Mode.DROP)), "partition": OPEN_KINDS}
 
 
 def maker(setting: str, settings: Settings) -> Callable[..., Any]:
@@ -28,6 +34,10 @@ def check_parts(settings: Settings) -> None:
     for setting in PART_KINDS:
         if not is_list(setting):
             maker(setting, settings)
+    for setting, own in _OF_THE_CRAWLER.items():
+        word = getattr(settings, setting)
+        if word not in own:
+            part_of_feature(setting, word.value)
 
 
 def load_own_parts(settings: Settings) -> None:

@@ -14,3 +14,6 @@ class PartitionKind(StrEnum):
     MODULO = "modulo"  # hash of the site's key, mod so many logical nodes, each of which is a machine's (formula 1)
     SUBSITE = "subsite"  # the same with the first word of the host (formula 2)
     CONSISTENT = "consistent"  # identifier-seeded consistent hashing (paper 001, section 4.1.5)
+
+
+OPEN_KINDS = frozenset((PartitionKind.INDEPENDENT, PartitionKind.NONE))  # any site is of who comes first

@@ -7,12 +7,10 @@ from typing import Protocol
 
 from scrawler.feature import part_of_feature
 from scrawler.model.machines import Living
-from scrawler.model.partitions import PartitionKind
+from scrawler.model.partitions import OPEN_KINDS, PartitionKind
 from scrawler.store.engine import Database
 from scrawler.store.sites import Open
 from scrawler.tuples.classes import NamedTuple
-
-_OPEN = frozenset((PartitionKind.INDEPENDENT, PartitionKind.NONE))  # any site is whoever's that comes first
 
 
 class Narrowed(NamedTuple):
@@ -74,7 +72,7 @@ class LivePartition:
     def follow(self, living: Living) -> bool:
         """Take in which machines live, and what kind is set. Raises SettingsError where no feature brings it."""
         kind, divided = self.kind, self._divided
-        if kind in _OPEN:
+        if kind in OPEN_KINDS:
             self._divided = None
             return divided is not None
         if divided is None:

@@ -142,3 +142,14 @@ def test_what_a_feature_brings_is_unknown_where_it_is_away(copied: Copied) -> No
             last = done.stderr.splitlines()[-1]
             assert last.startswith("scrawler: error: No such "), last
             assert words[-1] in last
+
+
+def test_words_whose_feature_is_away_are_refused_before_anything_begins(copied: Copied, tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("http://there.example/\n")
+    database = ("--db", f"sqlite:///{tmp_path}/crawl.db")
+    with copied.without(standing_on("cluster")):
+        assert copied.python("-m", "scrawler", "import", str(tmp_path / "seeds.txt"), *database).returncode == 0
+        for setting, word in (("mode", "exchange"), ("partition", "modulo")):
+            done = copied.python("-m", "scrawler", "run", f"--{setting}", word, *database)
+            assert done.returncode == 2, done.stderr
+            assert f"{setting} {word} needs a feature that is not installed" in done.stderr
