@@ -78,6 +78,8 @@ class Feature(NamedTuple):
         hooks: what it offers at a place of the crawler that asks for more, by the name of that place (`hooked`).
         needs: names of the features without which it does not work.
         version: of the rows that it keeps in the database, which needs the feature from then on; 0: it keeps none.
+        needed_by_rows: whether a database needs it only once there are such rows: the feature notes that by itself, in
+            the transaction of the first ones (`scrawler.store.features.need`). Else it does from the first run with it.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Feature(NamedTuple):
     hooks: Mapping[str, str] = {}
     needs: tuple[str, ...] = ()
     version: int = 0
+    needed_by_rows: bool = False
 
 
 def on_for_any_host(settings: Any, name: str) -> bool:

@@ -14,9 +14,10 @@ from sqlalchemy import Connection, select
 
 from scrawler.errors import StoreError
 from scrawler.feature import Feature, features
+from scrawler.model.terms import Millis
 from scrawler.references import load_object
 from scrawler.store.bulk import BulkInsert
-from scrawler.store.engine import Database
+from scrawler.store.engine import Database, database_time
 from scrawler.store.tables import feature
 
 
@@ -38,6 +39,13 @@ def has_rows_of(database: Database, name: str) -> bool:
 def missing_features(database: Database) -> list[str]:
     """Return the names of features whose rows the database holds, and which are not installed here."""
     return _missing(_versions(database))
+
+
+def need(connection: Connection, one: Feature, database: Database) -> None:
+    """Note that a database needs a feature from now on, in the transaction of its first rows."""
+    there = feature.c.name == one.name, feature.c.version >= one.version
+    if connection.execute(select(feature.c.name).where(*there)).first() is None:
+        _note(connection, one, database, database_time(connection, database.clock))
 
 
 def ready_features(database: Database, wanted: Iterable[Feature]) -> None:
@@ -71,17 +79,22 @@ def _versions(database: Database) -> dict[str, int]:
 def _bring_up(database: Database, wanted: Iterable[Feature], versions: Mapping[str, int]) -> None:
     for one in wanted:
         version = versions.get(one.name, 0)
-        if one.version > version:
+        is_late = one.needed_by_rows and not version
+        if one.version > version and not is_late:
             _upgrade(database, one, version)
 
 
 def _upgrade(database: Database, one: Feature, version: int) -> None:
     now = database.now()
-    note = BulkInsert.replacing(feature, ("name", "version", "since"), database.compiler)
 
     def work(connection: Connection) -> None:
         if (reference := one.hooks.get("upgrade")) is not None:
             load_object(reference)(connection, version)
-        note.run(connection, [(one.name, one.version, now)])
+        _note(connection, one, database, now)
 
     database.retrying(work)
+
+
+def _note(connection: Connection, one: Feature, database: Database, now: Millis) -> None:
+    note = BulkInsert.replacing(feature, ("name", "version", "since"), database.compiler)
+    note.run(connection, [(one.name, one.version, now)])

@@ -5,6 +5,8 @@ from scrawler.feature import Command, Feature
 FEATURE = Feature(
     name="revisit",
     about="Visits pages again, when that is ordered or when they are due, and tells what has changed.",
+    version=1,
+    needed_by_rows=True,
     settings="scrawler.features.revisit.settings:RevisitSettings",
     groups={
         "crawl": ("resourcesync",),

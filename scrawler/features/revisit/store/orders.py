@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, select, update
 from sqlalchemy import func as sql
 
+from scrawler.features.revisit.declaration import FEATURE
 from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, database_time
 from scrawler.store.faults import read_json
+from scrawler.store.features import need
 from scrawler.store.tables import crawl, seed
 from scrawler.tuples.classes import NamedTuple
 
@@ -86,6 +88,7 @@ def order_round(database: Database, older_than: Millis = 0, seeds: Sequence[int]
         at = max(now, connection.scalar(select(sql.max(seed.c.ended_at))) or 0)  # the clock may have been set back
         made = Order(at, now - older_than, None if seeds is None else tuple(sorted(seeds)))
         connection.execute(update(crawl).values(again=made.text()))
+        need(connection, FEATURE, database)
         return True
 
     return database.retrying(work)

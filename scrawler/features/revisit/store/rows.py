@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import itemgetter
 
+from scrawler.features.revisit.declaration import FEATURE
 from scrawler.features.revisit.kinds import (
     CELLS,
     PUBLISHED,
@@ -24,6 +25,7 @@ from scrawler.model.visits import UrlState
 from scrawler.store.batches import Batch
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time
+from scrawler.store.features import need
 from scrawler.store.tables import published_url, publisher, url_change, url_state
 
 _BY_URL = itemgetter(0, 1)
@@ -47,7 +49,8 @@ class VisitRows:
         self._demands = Demands(database)
 
     def write(self, batch: Batch) -> None:
-        """Write what a batch has of them."""
+        """Write what a batch has of them; the database needs the feature from then on."""
+        need(batch.connection, FEATURE, self._database)
         if any(one.rows for one in batch.seeds):
             self._write_states(batch)
         if any(one.rows for one in batch.sites):
