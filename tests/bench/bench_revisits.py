@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from scrawler.features.revisit.keeping import _packed
+from scrawler.upkeep import packed
 from scrawler.features.revisit.policies.demand import cell_of, demand_of
 from scrawler.features.revisit.policies.due import Wishes
 from scrawler.features.revisit.store.demand import Demands
@@ -65,7 +65,7 @@ def _measure(urls: int, file: Path) -> None:
         print(f"{urls:,} URLs of {urls // _OF_A_SEED:,} seeds: {file.stat().st_size / 1e9:.2f} GB,", end=" ")
         print(f"made in {time.perf_counter() - began:.0f} s")
         revisits = Revisits(
-            database, _packed, REVISIT.number, partial(is_reachable, scope=Scope.HOST),
+            database, packed, REVISIT.number, partial(is_reachable, scope=Scope.HOST),
             lambda key: Wishes("fixed", 100 * _DAY, _DAY, 100 * _DAY), lambda pages: iter(()),
         )  # fmt: skip
         _look(database, revisits, "first look, which finds when each seed is due", 0)
