@@ -18,7 +18,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from scrawler.upkeep import packed
 from scrawler.features.revisit.policies.demand import cell_of, demand_of
 from scrawler.features.revisit.policies.due import Wishes
 from scrawler.features.revisit.store.demand import Demands
@@ -27,6 +26,7 @@ from scrawler.model.lanes import REVISIT
 from scrawler.model.scope import Scope
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
+from scrawler.upkeep import packed
 from scrawler.urls.scope import is_reachable
 
 _DAY = 86_400_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scrawler.compiled import mypyc_attr
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.site import SiteContext
 from scrawler.extract.sitemaps import Listed, Sitemap
@@ -14,6 +15,7 @@ from scrawler.model.terms import url_hash
 MAX_LEVEL = 3  # indexes one in another
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # features build on it
 class SitemapLists:
     """Sitemaps alone. Whoever reads other lists as well derives from it."""
 
