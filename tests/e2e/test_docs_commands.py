@@ -49,7 +49,7 @@ scrawler run --again
 NOT_RUN = {
     "s3://": "tests/integration/archive has a server for it",
     "--main-text trafilatura": "an extra; tests/integration/texts/test_corpus.py",
-    "--agents": "hosts of an example; tests/integration/agents",
+    "--agents": "hosts of an example; tests/integration/cluster",
     "--merge": "as --agents",
     "scrawler listen": "it serves for ever; tests/e2e/test_cli_listen.py",
     "serve-site": "it serves for ever; tests/e2e/test_serve_site.py",

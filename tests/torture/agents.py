@@ -16,8 +16,8 @@ from random import Random
 from scrawler.features.synthweb.process import LoggedRequest, SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.truth import reachable
-from tests.integration.agents.conftest import Agents, kill
-from tests.integration.exchange.strangers import ATTACKS, crowd
+from tests.integration.cluster.conftest import Agents, kill
+from tests.integration.cluster.strangers import ATTACKS, crowd
 from tests.limits import HANGS
 from tests.proxy import Proxy
 from tests.torture.crawl import wait_for

@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from tests.integration.exchange.strangers import ATTACKS, crowd
+from tests.integration.cluster.strangers import ATTACKS, crowd
 from tests.torture.crawl import CrawlUnderTest, Pace, freeze_between_transactions, wait_for
 from tests.torture.test_undurable import A, B, TwoSites, judge
 

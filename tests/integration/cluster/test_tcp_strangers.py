@@ -20,8 +20,8 @@ from scrawler.features.cluster.exchange.handshake import GREETING, HELLO
 from scrawler.features.cluster.exchange.inbound import MOST_HELD
 from scrawler.features.cluster.exchange.sockets import split_address
 from scrawler.features.cluster.exchange.tcp import TcpCommunicator
-from tests.integration.exchange.strangers import ATTACKS, crowd
-from tests.integration.exchange.wire import SECRET, dial, exactly, hello, is_ended, is_open, proved, reset
+from tests.integration.cluster.strangers import ATTACKS, crowd
+from tests.integration.cluster.wire import SECRET, dial, exactly, hello, is_ended, is_open, proved, reset
 from tests.limits import HANGS
 from tests.torture.crawl import wait_for
 

@@ -29,7 +29,7 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.inboxes import exchanged
 from scrawler.urls.scope import site_key
-from tests.integration.agents.conftest import SCRAWLER, Agents, free_port, kill
+from tests.integration.cluster.conftest import SCRAWLER, Agents, free_port, kill
 from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.fetch.servers import RawServer, Visit, path_of
 from tests.limits import HANGS

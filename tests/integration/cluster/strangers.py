@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from scrawler.features.cluster.exchange.handshake import GREETING, HELLO, MAGIC
-from tests.integration.exchange.wire import dial, exactly, hello, reset
+from tests.integration.cluster.wire import dial, exactly, hello, reset
 from tests.limits import HANGS
 
 

@@ -20,7 +20,7 @@ from scrawler.features.cluster.exchange.handshake import GREETING, HELLO, MAGIC
 from scrawler.features.cluster.exchange.inbound import MOST_HELD
 from scrawler.features.cluster.exchange.sockets import split_address
 from scrawler.features.cluster.exchange.tcp import TcpCommunicator
-from tests.integration.exchange.wire import SECRET, exactly, is_ended, is_open, proved, reset
+from tests.integration.cluster.wire import SECRET, exactly, is_ended, is_open, proved, reset
 from tests.limits import HANGS
 
 PATIENCE = 60.0  # seconds
