@@ -22,7 +22,7 @@ from scrawler.model.robots import RobotsRecord
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time
-from scrawler.store.orphans import OrphanWriter
+from scrawler.store.orphans import OrphanWriter, Span
 from scrawler.store.relisting import IS_WAITING
 from scrawler.store.rows import AnyRow, listed_depth, sliced
 from scrawler.store.tables import lane, loss, machine, page, robots_record, seed
@@ -46,24 +46,35 @@ class Replacing:
     def write(self, connection: Connection, seeds: Sequence[SeedDelta]) -> None:
         """Mark rows that wait from now on, take those away whose place others take, and the mark from the rest."""
         gone = [row for one in seeds for row in one.replaced]
-        for part in sliced(sorted(number for one in seeds for number in one.marked)):
-            marked = page.c.flags.bitwise_or(PageFlag.WAITING.value)
-            connection.execute(update(page).where(page.c.id.in_(part)).values(flags=marked))
-        spans = [span for one in seeds for span in one.orphans]
-        for part in sliced(sorted(number for one in seeds for number in one.kept)):
-            flags = page.c.flags - PageFlag.WAITING.value
-            connection.execute(update(page).where(page.c.id.in_(part), IS_WAITING).values(flags=flags))
+        _mark(connection, [number for one in seeds for number in one.marked])
+        _unmark(connection, [number for one in seeds for number in one.kept])
         for part in sliced(sorted(row.id for row in gone)):
             connection.execute(delete(page).where(page.c.id.in_(part)))
-        archived = [row for row in gone if row.warc_file]
-        spans += [(row.warc_file, row.warc_offset, row.warc_length) for row in archived if not row.is_referred]
-        self._orphans.write(connection, spans)
-        self._records.run(connection, sorted(_record_of(row) for row in archived if row.is_referred))
+        self._give_up_records(connection, [span for one in seeds for span in one.orphans], gone)
         _subtract_of_others(connection, [row for row in gone if row.is_of_others])
         lost = [row for row in gone if row.is_lost]
         if lost:
             _lessen_losses(connection, lost)
             _subtract_totals(connection, lost)
+
+    def _give_up_records(self, connection: Connection, spans: list[Span], gone: Sequence[WaitingRow]) -> None:
+        """Note records that have no row: `spans`, and those of the rows that are gone, unless others refer to them."""
+        archived = [row for row in gone if row.warc_file]
+        spans += [(row.warc_file, row.warc_offset, row.warc_length) for row in archived if not row.is_referred]
+        self._orphans.write(connection, spans)
+        self._records.run(connection, sorted(_record_of(row) for row in archived if row.is_referred))
+
+
+def _mark(connection: Connection, rows: Sequence[int]) -> None:
+    for part in sliced(sorted(rows)):
+        flags = page.c.flags.bitwise_or(PageFlag.WAITING.value)
+        connection.execute(update(page).where(page.c.id.in_(part)).values(flags=flags))
+
+
+def _unmark(connection: Connection, rows: Sequence[int]) -> None:
+    for part in sliced(sorted(rows)):
+        flags = page.c.flags - PageFlag.WAITING.value
+        connection.execute(update(page).where(page.c.id.in_(part), IS_WAITING).values(flags=flags))
 
 
 def waiting_rows(database: Database, seed_id: int, urls: Iterable[str]) -> dict[str, tuple[WaitingRow, ...]]:

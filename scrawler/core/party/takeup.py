@@ -154,6 +154,20 @@ class SiteTaker:
 
     def take_up(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
         """Make the context of a claimed site; its parties stand in `set_aside` until a collector has room."""
+        site = self._new_site(claimed, asked_for)
+        states = self._states(claimed)
+        site.rest_until = time.monotonic() + self._rest_ms(claimed, states) / 1000
+        if any(seed.round for seed in claimed.seeds) or any(_is_revisited(state) for state in states):
+            site.visited = {}
+        if self._site_states:
+            site.keep_states(make(site) for make in self._site_states)
+        site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
+        if not claimed.fresh:
+            self._recall(site, claimed, states)
+        return site
+
+    def _new_site(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
+        """Make the context of a site with what its row says of it, and without its parties."""
         site = SiteContext(
             claimed.id,
             claimed.key,
@@ -172,33 +186,28 @@ class SiteTaker:
         site.condemned = self._condemned(claimed) or site.condemned
         if self._earlier is not None:  # in later rounds URLs are asked for by what this crawl knows of them
             site.earlier = self._earlier(claimed.key, any(not seed.round for seed in claimed.seeds))
-        longest = max(self.longest_rest_ms, claimed.pause_ms)
-        rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
-        states = self._states(claimed)
-        if claimed.after_death:
-            rest_ms = max(rest_ms, self._rest_after_death(claimed, states))
         site.health.pushbacks = min(claimed.pushbacks, rules.max_pushbacks - 1)  # the site is asked once at least
         site.health.refused = site.health.pushbacks
-        site.rest_until = time.monotonic() + rest_ms / 1000
-        if any(seed.round for seed in claimed.seeds) or any(_is_revisited(state) for state in states):
-            site.visited = {}
-        if self._site_states:
-            site.keep_states(make(site) for make in self._site_states)
-        site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
-        if not claimed.fresh:
-            if site.visits or self._ahead.may_have_robots(site.id):
-                self._recall_robots(site)
-            begun = next((party.seed for party in site.set_aside if party.counts.pages), None)
-            site.pages_before = None if begun is None else self._frontier.earlier_pages(begun.id)
-            site.owners.update(self._ahead.own_urls(claimed.id))
-            site.owners.update(
-                (url_hash(party.seed.home_url), party.seed.id) for party in site.set_aside if party.begun
-            )
-            self._rebuild_seen(site)
-            self._take_orphans(site, states)
-            if waiting := self._waiting(claimed):
-                site.bring(waiting)
         return site
+
+    def _rest_ms(self, claimed: ClaimedSite, states: Iterable[LaneState]) -> Millis:
+        """Return for how long a site rests before it is asked, as its last owner has left it."""
+        longest = max(self.longest_rest_ms, claimed.pause_ms)
+        rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
+        return max(rest_ms, self._rest_after_death(claimed, states)) if claimed.after_death else rest_ms
+
+    def _recall(self, site: SiteContext, claimed: ClaimedSite, states: list[LaneState]) -> None:
+        """Bring back what is known of a site that was begun, once its parties are there."""
+        if site.visits or self._ahead.may_have_robots(site.id):
+            self._recall_robots(site)
+        begun = next((party.seed for party in site.set_aside if party.counts.pages), None)
+        site.pages_before = None if begun is None else self._frontier.earlier_pages(begun.id)
+        site.owners.update(self._ahead.own_urls(claimed.id))
+        site.owners.update((url_hash(party.seed.home_url), party.seed.id) for party in site.set_aside if party.begun)
+        self._rebuild_seen(site)
+        self._take_orphans(site, states)
+        if waiting := self._waiting(claimed):
+            site.bring(waiting)
 
     def untaken(self, claimed: ClaimedSite) -> SiteDelta:
         """Return what gives a site back that was claimed, and not taken up: nobody has asked it since.
@@ -230,6 +239,31 @@ class SiteTaker:
     def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
         """Make the context of one seed; it is begun if it has a list already."""
         self._own.begin(seed.id)
+        party = self._new_party(site, seed)
+        held = [state for state in states if state.holder_id == seed.id]
+        held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))
+        party.lanes = [self._lane(site, state, with_tail=state.seed_id == seed.id) for state in held]
+        party.ordered = party.ordered_left
+        if seed.counts.internal_errors >= MOST_FAULTS and not party.ordered:
+            party.leave(EndReason.INTERNAL_ERROR)  # its machine was gone before the party had ended
+        if seed.counts.redirects and (site.own_rules or self._rules).cookies:
+            self._recall_redirected(party, held)
+        party.begun = any(lane.key is NORMAL and lane.seed_id == seed.id for lane in party.lanes)
+        if seed.rehomed:
+            self._settle_home(party)
+        if party.begun and not party.redirected.asked_again(url_hash(seed.home_url)):
+            self._recall_own(party)
+        return party
+
+    def _settle_home(self, party: SeedContext) -> None:
+        """Find out how a party stands that has moved: it goes on at its new home, begins there, or ends."""
+        if party.begun:
+            self._look_for_home(party)
+        if not party.begun and party.leaving is None:
+            self._ask_boundary(party)
+
+    def _new_party(self, site: SiteContext, seed: Seed) -> SeedContext:
+        """Make the context of one seed without its lists."""
         scope = self._scope(site, seed)
         aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
         rejections = RejectionSample(seed.id)
@@ -246,21 +280,6 @@ class SiteTaker:
         party.visited, party.reads_lists = site.visited, site.reads_lists
         if self._party_states:
             party.keep_states(make(site, party) for make in self._party_states)
-        held = [state for state in states if state.holder_id == seed.id]
-        held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))
-        party.lanes = [self._lane(site, state, with_tail=state.seed_id == seed.id) for state in held]
-        party.ordered = party.ordered_left
-        if seed.counts.internal_errors >= MOST_FAULTS and not party.ordered:
-            party.leave(EndReason.INTERNAL_ERROR)  # its machine was gone before the party had ended
-        if rules.cookies and seed.counts.redirects:
-            self._recall_redirected(party, held)
-        party.begun = any(lane.key is NORMAL and lane.seed_id == seed.id for lane in party.lanes)
-        if party.begun and seed.rehomed:
-            self._look_for_home(party)
-        if seed.rehomed and not party.begun and party.leaving is None:
-            self._ask_boundary(party)
-        if party.begun and not party.redirected.asked_again(url_hash(seed.home_url)):
-            self._recall_own(party)
         return party
 
     def _scope(self, site: SiteContext, seed: Seed) -> ScopeRule:
