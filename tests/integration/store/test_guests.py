@@ -15,6 +15,7 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.engine import Database
+from scrawler.store.features import has_rows_of
 from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.machines import Machines
@@ -107,6 +108,13 @@ def test_no_guest_comes_where_the_owner_is_or_has_anything_to_do(database: Datab
     assert states(database)["guest b.org"] == ("guest", False)
     assert [one.url for one in Worker.of(database, "third").claim_one().seeds] == ["http://b.org/new"]
     assert guest.visit() == []
+
+
+def test_a_database_needs_the_feature_once_a_party_of_guests_began(database: Database, guest: Guest) -> None:
+    guest.find()
+    assert not has_rows_of(database, "cluster")
+    guest.find(THERE)
+    assert has_rows_of(database, "cluster")
 
 
 def test_the_site_of_a_dead_guest_rests_first(database: Database, guest: Guest) -> None:

@@ -17,6 +17,7 @@ from itertools import chain
 from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, or_, select, update
 from sqlalchemy.engine import Dialect
 
+from scrawler.features.cluster.declaration import FEATURE
 from scrawler.model.claims import ClaimedSite, SiteState
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import GUEST, WaitingUrl, guest_key
@@ -31,6 +32,7 @@ from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import OPEN_SEEDS, Claims, begun_sites
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import Externals
+from scrawler.store.features import need
 from scrawler.store.inboxes import Inboxes, Lone
 from scrawler.store.openings import Opening, opening
 from scrawler.store.row_writers import SiteRows, take_out
@@ -96,6 +98,7 @@ class GuestInboxes(Inboxes):
         insert = BulkInsert.ignoring(seed, _SEED, self._database.compiler)
 
         def work(connection: Connection) -> None:
+            need(connection, FEATURE, self._database)
             ids = ensure_guest_sites(connection, set(keys.values()), self._database.compiler)
             lock_sites(connection, ids.values())
             now = database_time(connection, self._database.clock)
