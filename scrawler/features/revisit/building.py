@@ -47,7 +47,7 @@ def build(building: Building) -> None:
     building.writers.append(LateRows(database, building.machine_id, own.keep_visits))
     building.beside.append(parts.keeping)
     building.openers.append(Opener("a round that was ordered is being begun", Orders(database).is_given))
-    if own.keep or own.rank is not None:
+    if own.keep or own.rank is not None:  # a file of ranks is read before anything begins
         parts.shares.look()
     if own.keep:
         building.goes_on = building.listens = True
@@ -69,9 +69,7 @@ class _Parts:
         from scrawler.features.revisit.shares import VisitShares, weight_of
 
         settings = self._building.settings
-        shares = VisitShares(settings, self._building.database, weight_of(settings))
-        shares.look()
-        return shares
+        return VisitShares(settings, self._building.database, weight_of(settings))
 
     def _lists(self) -> ListsStep | None:
         """Return the step of change lists, if those of any site are read."""
@@ -92,6 +90,7 @@ class _Parts:
         """Make what the step does where URLs are visited again."""
         from scrawler.features.revisit.visiting import Visiting
 
+        self.shares.look()
         return Visiting(self._building.rules, self._known(), self.shares, self.lists)
 
     @contextmanager
