@@ -97,7 +97,9 @@ class SiteTaker:
     says why a URL to which a seed was redirected may not enter the crawl, an empty text if it may. `waiting(claimed)`
     returns what is in the inbox of a site that was begun: a party that goes on for that must have it before its end.
     `earlier(key, pages)` returns what an earlier crawl has archived of a site, with what it knows of its pages if these
-    are wanted; None: nobody asks for that.
+    are wanted; None: nobody asks for that. `site_states`, `party_states` and `looks_up` are methods of the steps of
+    features (see `core.answers.steps.Step`), which make what they know of a site, or a party, and say what is known of
+    URLs that were visited before.
     """
 
     def __init__(
