@@ -26,6 +26,12 @@ def tree_of(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
+@cache
+def nodes_of(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Return a tree, or a function, and all that is in it: to walk takes longer than all that is asked here."""
+    return tuple(ast.walk(tree))
+
+
 def sets_attributes(assignment: ast.Assign) -> int:
     """Return how many attributes an assignment sets."""
     names = (name for target in assignment.targets for name in ast.walk(target))
@@ -34,16 +40,16 @@ def sets_attributes(assignment: ast.Assign) -> int:
 
 def packed(tree: ast.AST) -> Iterator[ast.Assign]:
     """Yield the assignments in `__init__` that set more than one attribute."""
-    for function in ast.walk(tree):
+    for function in nodes_of(tree):
         if isinstance(function, ast.FunctionDef) and function.name == "__init__":
-            for line in ast.walk(function):
+            for line in nodes_of(function):
                 if isinstance(line, ast.Assign) and sets_attributes(line) > 1:
                     yield line
 
 
 def nested(tree: ast.AST) -> Iterator[ast.IfExp]:
     """Yield the conditional expressions that stand within another one."""
-    for outer in ast.walk(tree):
+    for outer in nodes_of(tree):
         if isinstance(outer, ast.IfExp):
             for inner in ast.walk(outer):
                 if isinstance(inner, ast.IfExp) and inner is not outer:
@@ -62,7 +68,7 @@ def lines_told(found: dict[str, list[int]]) -> dict[str, list[int]]:
 
 def own_attributes(node: ast.AST) -> Iterator[ast.Attribute]:
     """Yield where attributes of `self` are set."""
-    for one in ast.walk(node):
+    for one in nodes_of(node):
         is_own = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "self"
         if is_own and isinstance(one.ctx, ast.Store):
             yield one
@@ -75,7 +81,7 @@ def at_birth(methods: dict[str, ast.FunctionDef]) -> set[str]:
     while waiting:
         name = waiting.pop()
         found.add(name)
-        calls = (one for one in ast.walk(methods[name]) if isinstance(one, ast.Attribute))
+        calls = (one for one in nodes_of(methods[name]) if isinstance(one, ast.Attribute))
         waiting += {one.attr for one in calls if one.attr in methods} - found
     return found
 
@@ -85,7 +91,7 @@ def unborn(tree: ast.AST) -> Iterator[ast.Attribute]:
 
     One that stands at the head of its class may be set later, as by a framework.
     """
-    for kind in ast.walk(tree):
+    for kind in nodes_of(tree):
         if isinstance(kind, ast.ClassDef):
             methods = {one.name: one for one in kind.body if isinstance(one, ast.FunctionDef)}
             made = at_birth(methods)
@@ -110,7 +116,7 @@ DOORS = {
 
 def sets_elsewhere(tree: ast.AST, module: str) -> Iterator[ast.Attribute]:
     """Yield where an attribute is set that another module alone may set."""
-    attributes = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    attributes = (node for node in nodes_of(tree) if isinstance(node, ast.Attribute))
     for one in attributes:
         if isinstance(one.ctx, ast.Store) and DOORS.get(one.attr, module) != module:
             yield one
