@@ -173,7 +173,7 @@ class Postgresql:
 
     def create(self, database: str) -> str:
         """Make an empty database; return its URL."""
-        self.run(f"CREATE DATABASE {database} OWNER {_USER}")
+        self.run(f"CREATE DATABASE {database} OWNER {_USER} {self._strategy}")
         return self.url(database)
 
     def create_with_schema(self, database: str) -> str:
