@@ -102,7 +102,7 @@ def test_files_of_the_archive_may_come_and_go_meanwhile(tmp_path: Path) -> None:
         Crawls(database).open("crawl", Scope.HOST)
         machine.submit(come_and_go)
         try:
-            for _ in range(2_000):
+            for _ in range(1_000):
                 keep_clear(database, Settings(pages_dir=lock.parent), out)
         finally:
             done.set()
