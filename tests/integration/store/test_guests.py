@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from scrawler.features.cluster.agents.partition import AgentPartition
+from scrawler.features.cluster.agents.views import View
+from scrawler.features.cluster.store.agents import AgentClaims
 from scrawler.features.cluster.store.guests import GuestCheckpoints, GuestInboxes, Visits
 from scrawler.features.cluster.store.outbox import SentExternals
 from scrawler.model.claims import ClaimedSite
@@ -201,3 +204,14 @@ def test_the_overlap_is_what_owners_have_as_well(database: Database, guest: Gues
     assert guests(database, guest.seed_id) == guests(database)
     assert guests(database, claimed.seeds[0].id) == Guests()
     assert Seeds(database).get(THERE) is None, "a party of guests is no seed of the URL"
+
+
+def test_what_guests_have_left_keeps_no_agent_at_work(database: Database, guest: Guest) -> None:
+    """An agent is no guest: it would fetch at the sites of others. Of its own seeds none is left."""
+    guest.find(THERE)
+    guest.worker.commit(site_delta(guest.site, seed_delta(guest.seed_id, **DONE), released=True))
+    partition = AgentPartition(database, guest.worker.id, "a", View({"a": 1}))
+    claims = AgentClaims(database, guest.worker.id, partition, partition.claiming)
+    assert partition.is_mine("a.org")
+    assert guest.worker.claims.states_left() == {SeedState.READY}
+    assert claims.states_left() == set()

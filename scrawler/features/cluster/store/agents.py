@@ -17,7 +17,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from scrawler.features.cluster.store.outbox import Outbox
 from scrawler.model.claims import ClaimedSite, SiteState
-from scrawler.model.exchange import Exchanged
+from scrawler.model.exchange import GUEST, Exchanged
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
@@ -84,7 +84,9 @@ class AgentClaims(Claims):
         return left
 
     def _has_mine(self, state: SeedState) -> bool:
-        return any(self._is_mine(key) for _, key in _open_seeds(self._database, state))
+        """Tell whether one is there; what guests left, of a run before there were agents, nobody claims here."""
+        seeds = _open_seeds(self._database, state)
+        return any(self._is_mine(key) for _, key in seeds if not key.startswith(GUEST))
 
 
 def _open_seeds(database: Database, state: SeedState) -> Iterator[tuple[int, str]]:
