@@ -180,7 +180,7 @@ def test_the_next_subset_goes_to_whoever_is_free(database: Database) -> None:
         assert not keys(claimed) & seen
         seen |= keys(claimed)
         first.finish(claimed)
-        if len(seen) > 150:
+        if len(seen) > 80:
             break
     others = second.claim(20, 1, machines=2, seats_elsewhere=20)
     assert others
@@ -217,17 +217,17 @@ def test_the_sites_of_the_next_subset_are_known_without_another_look_at_all(
 
 
 def test_subsets_of_a_machine_that_is_gone_are_given_out_again_and_nothing_is_left(database: Database) -> None:
-    seeded(database, 100)
+    seeded(database, 60)
     first, second = fleet(database, DYNAMIC, "ab")
-    held = keys(first.claim(30, 1))
+    held = keys(first.claim(20, 1))
     declare_dead(database, first.id)
     second.beat()
     seen: set[str] = set()
-    while claimed := second.claim(40, 1):
+    while claimed := second.claim(30, 1):
         seen |= keys(claimed)
         second.finish(claimed)
     assert held <= seen
-    assert len(seen) == 100
+    assert len(seen) == 60
     assert second.claims.states_left() == set()
 
 
