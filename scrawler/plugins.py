@@ -46,6 +46,10 @@ class PartKind:
         """Return our own parts by name, those of features among them."""
         return {**self.own, **feature_parts(self.setting)}
 
+    def where_now(self, name: str) -> str:
+        """Say where a part is that was ours, in brackets; empty for any other name."""
+        return f" ({self.elsewhere[name]})" if name in self.elsewhere else ""
+
 
 class Part(NamedTuple):
     """A part that can be chosen; `package` is the distribution that brings it, with its version."""
@@ -97,8 +101,8 @@ def part_maker(kind: PartKind, name: str) -> Callable[..., Any]:
         return maker
     points = _entry_points(kind, name)
     if not points:
-        where = f" ({kind.elsewhere[name]})" if name in kind.elsewhere else ""
-        raise SettingsError(f"{kind.setting} {name!r} is not installed{where}, only {parts_in_words(kind)}")
+        what = f"{kind.setting} {name!r} is not installed{kind.where_now(name)}"
+        raise SettingsError(f"{what}, only {parts_in_words(kind)}")
     if len(points) > 1:
         raise SettingsError(f"{kind.setting} {name!r} is ambiguous: {' and '.join(map(_package, points))} have one")
     return _plugin_maker(points[0], Part(kind, name, _package(points[0]), points[0].value))

@@ -144,7 +144,7 @@ def _missing_parts(key: str, value: Any, origin: str) -> Iterator[str]:
     for name in value if isinstance(value, tuple) else (value,):
         if not is_part(kind, name):
             which = f" ({name!r})" if isinstance(value, tuple) else ""
-            yield f"{origin} is not allowed{which}, only {parts_in_words(kind)}"
+            yield f"{origin} is not allowed{which}{kind.where_now(name)}, only {parts_in_words(kind)}"
 
 
 def live_settings() -> tuple[str, ...]:

@@ -138,6 +138,14 @@ def test_an_unknown_name_is_told_in_a_line_with_those_that_are_known(place: Path
     assert not is_part(PART_KINDS["extractor"], "theirs")
 
 
+def test_who_names_a_part_that_was_ours_is_told_where_it_is(place: Path) -> None:
+    (place / "scrawler.toml").write_text('[parts]\ndistribution = "hands"\n')
+    with pytest.raises(
+        SettingsError, match=r"^scrawler\.toml: .* is not allowed \(.* experiments/arms .*\), only distri"
+    ):
+        load_settings({})
+
+
 def test_each_unknown_name_of_a_list_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCRAWLER_URL_FILTERS", "a,b")
     with pytest.raises(SettingsError, match=r"^SCRAWLER_URL_FILTERS=a,b is not allowed \('a'\), .*allowed \('b'\)"):
