@@ -17,11 +17,11 @@ from experiments.lab.command import experiment
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, number, row_text, write_report
 from scrawler.features.cluster.partition.maps import owner_map
+from scrawler.features.cluster.partition.ring import Ring, replicas
 from scrawler.features.cluster.partition.slots import LOGICAL_NODES, NOBODY, assigned
 from scrawler.model.machines import Living, LivingMachine
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.terms import url_hash
-from scrawler.partition.ring import Ring, replicas
 
 Owners: TypeAlias = NDArray[np.int64]  # of each host, the number of its machine
 Places: TypeAlias = NDArray[np.uint64]  # of each host, its place on the circle

@@ -188,6 +188,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     * each_page: a function that begins work on each page of a run (`scrawler.api.observing.BeginEachPage`)
     * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
     * files: a function that tells, of settings, which files of a process are taken (`scrawler.machine_run.FilesTaken`)
+    * identity: a function that returns what a machine is called, of settings (`scrawler.store.machines.Identity`)
     * prepare: a function that refuses settings for a crawl that was opened, before machines start: of these, whose name
       and scope are the crawl's own, and of its `Database` (SettingsError)
     * validate: a function that refuses settings before a run (SettingsError)

@@ -21,7 +21,6 @@ from scrawler.assembly.stores import Stores
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.blame.slots import Slots, reading_file
 from scrawler.core.blame.watchdog import Watchdog
-from scrawler.core.machine.capacity import MachineCapacity
 from scrawler.core.machine.heartbeat import Heartbeat, resident_bytes
 from scrawler.core.machine.machine import Machine
 from scrawler.core.progress import PageRate, Progress
@@ -38,7 +37,7 @@ from scrawler.settings import Settings, public_values, with_live
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.earlier import EarlierCrawl, absolute
 from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
+from scrawler.store.machines import Identity, Machines, PlainIdentity
 from scrawler.store.orphans import Orphans
 from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
@@ -144,6 +143,13 @@ class Ended:
     warc_files: tuple[str, ...]
 
 
+def _identity(settings: Settings) -> Identity:
+    for identity_of in hooked("identity", settings):
+        named: Identity = identity_of(settings)
+        return named
+    return PlainIdentity()
+
+
 class MachineRun:
     """One run of one machine, from its registration to its end."""
 
@@ -178,9 +184,8 @@ class MachineRun:
         self._machines = Machines(database)
         self._beats = Machines(prompt)
         host = socket.gethostname()
-        self._capacity = MachineCapacity(settings.capacity, settings.pages_dir)
-        own = settings.agent, self._capacity.now(0)
-        self._machine_id = self._machines.register(host, os.getpid(), launch.at, *own).id
+        self._identity = _identity(settings)
+        self._machine_id = self._machines.register(host, os.getpid(), launch.at, self._identity).id
         with ExitStack() as failing, no_room():
             failing.callback(self._machines.stop, self._machine_id)
             self._building = built(settings, crawl, self._machine_id, prompt, say, stop)
@@ -324,7 +329,7 @@ class MachineRun:
         totals = machine.crew.totals()
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.crew.queue.seeds)
         capacity = machine.threads * self._settings.seeds_per_thread
-        weight = self._capacity.now(totals.bytes)
+        weight = self._identity.weight(totals.bytes)
         return self._beats.beat(
             self._machine_id, sample, held, state, resident_bytes(), capacity, machine.kept_open_by, weight
         )

@@ -19,10 +19,8 @@ from scrawler.settings.kinds import (
     GIB,
     KIB,
     MIB,
-    AgentName,
     ByHost,
     Bytes,
-    Capacity,
     CrawlName,
     DatabaseUrl,
     EarlierCrawl,
@@ -88,16 +86,6 @@ class CrawlSettings(BaseModel):
         " (modulo), by the first word of its host (subsite), by consistent hashing (consistent), or each for itself"
         " (none).",
     )
-    agent: AgentName = Field(
-        None,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
-        description="Identifier of the machine, by which it gets the same sites when it is started again; none: its"
-        " name in `scrawler machines`.",
-    )
-    capacity: Capacity = Field(
-        "1", description="Share of the crawl that the machine takes, compared with others; auto: by disk and bandwidth."
-    )
-
     delay: Annotated[Seconds, Live(), ByHost()] = Field(
         1.0, ge=0, le=DAY, description="Pause between two requests to a site."
     )

@@ -24,8 +24,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
         "seen_memory",
         "depth_buffer",
         "partition",
-        "agent",
-        "capacity",
     ),
     "politeness": (
         *("delay", "per_site", "per_ip", "delay_per_ip", "delay_factor", "delay_cap"),

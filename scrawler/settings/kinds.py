@@ -150,17 +150,6 @@ Headers = Annotated[
 ]
 
 
-def _checked_capacity(value: object) -> object:
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if text != "auto" and not (isinstance(text, str) and re.fullmatch(r"[1-9][0-9]?|100", text, re.ASCII)):
-        raise ValueError("not a capacity")
-    return text
-
-
-AgentName = Annotated[str | None, Allowed("1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit")]
-Capacity = Annotated[str, BeforeValidator(_checked_capacity), Allowed("auto, or a whole number from 1 to 100")]
-
-
 _PASSWORD = re.compile(r"//[^/]*:[^/]*@")  # also one with characters that would end it in a URL
 
 

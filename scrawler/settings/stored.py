@@ -20,7 +20,6 @@ _DOORS = ("insecure", "allow_private", "allow_addresses", "resolve")
 _OWN = frozenset(
     (
         *("db", "dedup_from", "archive_to", "input_dir", "output_dir", "pages_dir"),
-        "agent",
         *("netrc", "cookie_file", "certificate", "certificate_key", "ca_file", "user"),
         *_DOORS,
         "archive_secrets",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from sqlalchemy import (
     ColumnElement,
@@ -27,7 +28,6 @@ from sqlalchemy import func as sql
 
 from scrawler.model.machines import ENDING, LEASE, Command, Living, LivingMachine, MachineState, Orders
 from scrawler.model.terms import Millis
-from scrawler.partition.identifiers import free_identifier
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database, database_time
 from scrawler.store.faults import read_json
@@ -63,6 +63,31 @@ _ROW = (
 )
 
 
+class Identity(Protocol):
+    """What a machine is called where sites are divided, and what it takes of the crawl beside others."""
+
+    def identifier(self, name: str, taken: Mapping[str, int]) -> str:
+        """Return what a machine of this name is called beside those that live (identifier -> weight)."""
+
+    def weight(self, fetched: int) -> int:
+        """Return what a machine takes that has fetched so many bytes since it started."""
+
+
+class PlainIdentity:
+    """A machine is called as its row is, and takes as much as any other."""
+
+    def identifier(self, name: str, taken: Mapping[str, int]) -> str:
+        """Return the name."""
+        return name
+
+    def weight(self, fetched: int) -> int:
+        """Return 1."""
+        return 1
+
+
+_PLAIN = PlainIdentity()
+
+
 class Registered(NamedTuple):
     """A machine's row, the name by which users speak of it while it lives, and the identifier that it has."""
 
@@ -83,14 +108,12 @@ class Machines:
         self._good_since: Millis = 0
         self._samples = Samples()
 
-    def register(
-        self, host: str, pid: int, launched_at: Millis, agent: str | None = None, weight: int = 1
-    ) -> Registered:
+    def register(self, host: str, pid: int, launched_at: Millis, identity: Identity = _PLAIN) -> Registered:
         """Make a row for the process `pid` of this host, whose command began at `launched_at` (database's clock).
 
-        Its name is `host`-k with the smallest k that no living machine has, and so is its identifier unless it is given
-        one: `agent`, if no machine with a good lease has that (see `free_identifier`). Declares those machines dead
-        whose processes are gone from this host, and no others: one that has just come cannot know.
+        Its name is `host`-k with the smallest k that no living machine has; its identifier is chosen by `identity`,
+        beside those of machines with a good lease. Declares those machines dead whose processes are gone from this
+        host, and no others: one that has just come cannot know.
         """
         process = identify(pid)
         made: Registered | None = None
@@ -107,9 +130,9 @@ class Machines:
             name = next(name for k in range(1, len(taken) + 2) if (name := f"{host}-{k}") not in taken)
             now = database_time(connection, self._database.clock)
             there = (row for row in rows if row not in gone and not is_over(row.heartbeat_at, now, self._lease))
-            identifier = free_identifier(agent or name, weight, {row.agent: row.weight for row in there if row.agent})
+            identifier = identity.identifier(name, {row.agent: row.weight for row in there if row.agent})
             row = {
-                **{"agent": identifier, "weight": weight},
+                **{"agent": identifier, "weight": identity.weight(0)},
                 **{"name": name, "host": host, "pid": pid, "process": process, "state": MachineState.RUNNING.value},
                 **{"launched_at": launched_at, "started_at": now, "heartbeat_at": now},
             }

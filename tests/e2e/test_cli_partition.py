@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from scrawler.cli.main import scrawler as group
+from scrawler.features.cluster.identity import NamedMachine
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import Hosts, WebSpec
 from scrawler.features.synthweb.truth import Party, party
@@ -153,7 +154,8 @@ def test_the_partition_is_shown_and_set_for_all_machines(scrawler: Scrawler, tmp
     database = open_database(url, create=False)
     try:
         machines = Machines(database)
-        made = [machines.register("here", os.getpid(), 0, name, weight) for name, weight in (("a", 1), ("b", 3))]
+        named = NamedMachine("a"), NamedMachine("b", "3")
+        made = [machines.register("here", os.getpid(), 0, one) for one in named]
         runs = Crawls(database)
         first, second = (runs.begin_run(one.id, {"partition": "modulo"}) for one in made)
         assert told("show").startswith("partition: modulo\n")

@@ -12,7 +12,7 @@ FEATURE = Feature(
     settings="scrawler.features.cluster.settings:ClusterSettings",
     groups={
         "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_wait"),
-        "machines": ("agents", "agents_beat", "agents_suspect", "agents_dead"),
+        "machines": ("agent", "capacity", "agents", "agents_beat", "agents_suspect", "agents_dead"),
     },
     parts={
         "partition": dict.fromkeys(("dynamic", "modulo", "subsite", "consistent"), _PARTITION),
@@ -28,6 +28,7 @@ FEATURE = Feature(
     hooks={
         "agents": "scrawler.features.cluster.agents.databases:open_agents",
         "build": "scrawler.features.cluster.build:build",
+        "identity": "scrawler.features.cluster.identity:identity",
         "files": "scrawler.features.cluster.build:files",
         "prepare": "scrawler.features.cluster.build:prepare",
         "validate": "scrawler.features.cluster.build:validate",

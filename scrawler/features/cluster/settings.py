@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from scrawler.settings.kinds import DAY, Allowed, FeatureSettings, FileName, Own, Seconds, Secret, SharedSecret
 
@@ -39,8 +39,29 @@ CommunicatorUrl = Annotated[
 ]
 
 
+def _checked_capacity(value: object) -> object:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if text != "auto" and not (isinstance(text, str) and re.fullmatch(r"[1-9][0-9]?|100", text, re.ASCII)):
+        raise ValueError("not a capacity")
+    return text
+
+
+AgentName = Annotated[str | None, Allowed("1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit")]
+Capacity = Annotated[str, BeforeValidator(_checked_capacity), Allowed("auto, or a whole number from 1 to 100")]
+
+
 class ClusterSettings(FeatureSettings):
-    """Who the agents of a crawl are, and how machines send each other URLs."""
+    """What a machine is called and takes, who the agents of a crawl are, and how machines send each other URLs."""
+
+    agent: Annotated[AgentName, Own()] = Field(
+        None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+        description="Identifier of the machine, by which it gets the same sites when it is started again; none: its"
+        " name in `scrawler machines`.",
+    )
+    capacity: Capacity = Field(
+        "1", description="Share of the crawl that the machine takes, compared with others; auto: by disk and bandwidth."
+    )
 
     agents: Annotated[FileName, Own()] = Field(
         None,

@@ -24,6 +24,7 @@ from scrawler.features.cluster.agents.views import View
 from scrawler.features.cluster.exchange.communicator import Batch, Delivery, Item, Receipt
 from scrawler.features.cluster.exchange.door import Door
 from scrawler.features.cluster.exchange.tcp import TcpCommunicator
+from scrawler.features.cluster.identity import NamedMachine
 from scrawler.features.cluster.store.agents import Mail
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
@@ -74,7 +75,7 @@ class Speaker:
         file.write_text(f"a {own.address}\nb {self.member.address}\n")
         self.members = MembersFile(file)
         self.database = stack.enter_context(closing(open_database(f"sqlite:///{folder / 'a.db'}")))
-        one = Machines(self.database).register("here", os.getpid(), self.database.now(), "a", 1).id
+        one = Machines(self.database).register("here", os.getpid(), self.database.now(), NamedMachine("a")).id
         self.view = View({"a": 1, "b": 1})
         self.mail = Mail(self.database, one, Scope.HOST)
         self.failures: list[BaseException] = []

@@ -137,7 +137,7 @@ def test_nothing_is_left_out_that_is_committed_late(database: Database, receive:
     """A machine has an id before another one's row is there; it may commit, or never do so."""
     receiver = receive()
     hook = sender_of(database, receiver.url)
-    alive = Machines(database).register("host", os.getpid(), database.now(), None, 1).id
+    alive = Machines(database).register("host", os.getpid(), database.now()).id
     found(database, 1, 3)
     assert hook.step().delivered == 1
     found(database, 2)

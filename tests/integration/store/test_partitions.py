@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select, update
 
+from scrawler.features.cluster.identity import NamedMachine
 from scrawler.features.cluster.partition.slots import NOBODY
 from scrawler.features.cluster.store import narrowing
 from scrawler.features.cluster.store.partitions import MappedPartition, SlotTables
@@ -36,7 +37,7 @@ class Sharer(Worker):
 
     @classmethod
     def agent(cls, database: Database, kind: PartitionKind, name: str, weight: int = 1) -> Sharer:
-        made = Machines(database).register("here", os.getpid(), database.now(), name, weight)
+        made = Machines(database).register("here", os.getpid(), database.now(), NamedMachine(name, str(weight)))
         sharer = cls(database, made.id)
         sharer.partition = MappedPartition(database, made.id, kind)
         sharer.claims = Claims(database, made.id, sharer.partition)
@@ -277,19 +278,19 @@ def test_a_stale_map_never_gives_a_site_to_two(database: Database) -> None:
 
 def test_a_name_is_kept_by_whoever_starts_again_and_never_shared(database: Database) -> None:
     machines = Machines(database)
-    one = machines.register("here", os.getpid(), 0, "north")
-    other = machines.register("there", os.getpid(), 0, "north")
+    one = machines.register("here", os.getpid(), 0, NamedMachine("north"))
+    other = machines.register("there", os.getpid(), 0, NamedMachine("north"))
     assert (one.agent, other.agent) == ("north", "north-2")
     machines.stop(one.id)
-    assert machines.register("anywhere", os.getpid(), 0, "north").agent == "north"
+    assert machines.register("anywhere", os.getpid(), 0, NamedMachine("north")).agent == "north"
     assert machines.register("plain", os.getpid(), 0).agent == "plain-1"
 
 
 def test_the_name_of_a_machine_whose_lease_is_over_is_free(database: Database) -> None:
     machines = Machines(database)
-    lost = machines.register("here", os.getpid(), 0, "north")
+    lost = machines.register("here", os.getpid(), 0, NamedMachine("north"))
     with database.begin() as connection:
         connection.execute(update(machine).values(heartbeat_at=machine.c.heartbeat_at - 100_000))
-    assert machines.register("there", os.getpid(), 0, "north").agent == "north"
+    assert machines.register("there", os.getpid(), 0, NamedMachine("north")).agent == "north"
     with database.read() as connection:
         assert connection.scalar(select(machine.c.state).where(machine.c.id == lost.id)) == MachineState.RUNNING.value

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrawler.features.cluster.partition.capacity import capacity_of
+from scrawler.features.cluster.partition.identifiers import free_identifier
+from scrawler.features.cluster.partition.ring import Ring, replicas
 from scrawler.model.terms import url_hash
-from scrawler.partition.capacity import capacity_of
-from scrawler.partition.identifiers import free_identifier
-from scrawler.partition.ring import Ring, replicas
 
 GIB, MIB = 1 << 30, 1 << 20
 names = st.lists(st.text("abcdef", min_size=1, max_size=4), min_size=1, max_size=5, unique=True)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from experiments.balance import by_nearest, by_permutation, by_successor
+from scrawler.features.cluster.partition.ring import Ring, replicas
 from scrawler.model.terms import url_hash
-from scrawler.partition.ring import Ring, replicas
 
 NAMES = ["a", "b", "c"]
 PLACES = np.array([int.from_bytes(url_hash(str(one))[:8], "big") for one in range(300)], np.uint64)

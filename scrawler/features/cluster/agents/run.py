@@ -35,10 +35,10 @@ def check_agents(settings: Settings) -> None:
     own = ClusterSettings.of(settings)
     assert own.agents is not None
     members = {one.name: one for one in MembersFile(own.agents).members.values()}
-    if settings.agent is None:
+    if own.agent is None:
         raise SettingsError(f"which of the agents in {own.agents} is this one? Say --agent NAME")
-    if settings.agent not in members:
-        raise SettingsError(f"{own.agents} has no agent {settings.agent}, but {', '.join(sorted(members)[:10])}")
+    if own.agent not in members:
+        raise SettingsError(f"{own.agents} has no agent {own.agent}, but {', '.join(sorted(members)[:10])}")
     if len(members) > settings.per_ip:
         raise SettingsError(
             f"{own.agents} has {len(members)} agents, and each needs a place of its own at an IP address, of which"
@@ -116,13 +116,13 @@ class AgentRun:
         check_agents(settings)
         own = ClusterSettings.of(settings)
         assert own.agents is not None
-        assert settings.agent is not None
+        assert own.agent is not None
         self._settings = settings
         self._database = building.database
         self._machine_id = building.machine_id
         self._say = building.say
         self.members = MembersFile(own.agents)
-        self._me: Member = self.members.members[settings.agent]
+        self._me: Member = self.members.members[own.agent]
         self._most_members = 0
         view = View({one.name: one.capacity for one in self.members.members.values()})
         self.partition = AgentPartition(self._database, self._machine_id, self._me.name, view)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from hashlib import blake2b
 
+from scrawler.features.cluster.partition.ring import Ring
 from scrawler.model.terms import url_hash
-from scrawler.partition.ring import Ring
 
 
 class View:

@@ -5,6 +5,6 @@ comes an `OwnerMap`, which names the owner of a site (`owner_map` in `maps`). Th
 machine. A map only narrows what a machine claims: the lease stays the authority, so a stale map costs time and never a
 page that is fetched twice.
 
-`slots` is the two-level mapping (paper 000, section 3.2.3); consistent hashing is the crawler's own, for identifiers of
-machines stand on its ring (`scrawler.partition.ring`).
+`ring` is consistent hashing (paper 001, section 4.1), `slots` the two-level mapping (paper 000, section 3.2.3),
+`identifiers` how a machine comes by the name that seeds its places on the ring, `capacity` what it is worth.
 """

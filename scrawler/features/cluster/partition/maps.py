@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
+from scrawler.features.cluster.partition.ring import Ring
 from scrawler.features.cluster.partition.slots import LOGICAL_NODES, SUBSETS, first_word, slot_of
 from scrawler.model.machines import Living
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.terms import url_hash
-from scrawler.partition.ring import Ring
 
 _SLOTS = {
     PartitionKind.DYNAMIC: SUBSETS,

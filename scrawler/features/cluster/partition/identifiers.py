@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from scrawler.partition.ring import CIRCLE_BITS, REPLICAS, replicas
+from scrawler.features.cluster.partition.ring import CIRCLE_BITS, REPLICAS, replicas
 
 
 def free_identifier(
