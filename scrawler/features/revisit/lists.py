@@ -26,6 +26,7 @@ from scrawler.features.revisit.publishing import (
     WELL_KNOWN,
     UnreadLists,
     holds_pages,
+    is_followed,
     named_on,
 )
 from scrawler.features.revisit.states import PartyLists
@@ -154,14 +155,13 @@ class PublishedLists(UnreadLists):
 
     def named_in(self, flight: PageFlight, sitemap: Sitemap, some: Sequence[Listed]) -> list[str]:
         """Return those of the lists that a document names which are to be asked for, and may tell something new."""
-        followed = super().named_in(flight, sitemap, some)
         lists = self._step.of(flight.party)
         if lists is None:
-            return followed
+            return super().named_in(flight, sitemap, some)
+        new = [one for one in some if not (is_followed(sitemap, one) and lists.told.knows(one))]
         if sitemap.capability == DESCRIPTION:
             lists.told.note_sets(sum(one.capability == CAPABILITY_LIST for one in sitemap.listed))
-        passed_by = {one.url for one in some if lists.told.knows(one)}
-        return [url for url in followed if url not in passed_by]
+        return super().named_in(flight, sitemap, new)
 
     def note(self, flight: PageFlight, sitemap: Sitemap, url: str, one: Listed) -> bool:
         """Note what a list says of an internal URL, which is listed unless it was deleted."""

@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import gzip
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.entries import Entry
+from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.site import Origin, SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.extract.sitemaps import Listed, Sitemap, read_sitemap
-from scrawler.features.revisit.publishing import holds_pages, is_followed, named_on, names_lists
+from scrawler.features.revisit.kinds import PublisherRow
+from scrawler.features.revisit.lists import ListsStep, PublishedLists
+from scrawler.features.revisit.publishing import (
+    CAPABILITY_LIST,
+    CHANGE_LIST,
+    holds_pages,
+    is_followed,
+    named_on,
+    names_lists,
+)
+from scrawler.features.revisit.states import PartyLists
+from scrawler.features.revisit.store.known import KnownVisits
+from scrawler.features.revisit.told import Told
 from scrawler.fetch.downloader import Request, Response
+from scrawler.model.lanes import SITEMAP
 from scrawler.model.results import Result
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import Seed
+from scrawler.store.engine import open_database
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import scope_of
+from tests.crawl_rules import crawl_rules
+
+HOME = "http://h.org/"
 
 HEAD = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/"'
 
@@ -102,3 +130,28 @@ def test_no_more_than_the_beginning_of_a_page_is_looked_at() -> None:
     assert list(named_on(page(late))) == []
     bomb = gzip.compress(b"\0" * (100 << 20))
     assert list(named_on(page(bomb, **{"content-encoding": "gzip"}))) == []
+
+
+def test_a_package_that_is_not_asked_for_leaves_no_gap_in_what_change_lists_tell(tmp_path: Path) -> None:
+    """Only a list that would be asked for can be passed by; what is told begins behind it then."""
+    hour, now = 3_600_000, 3_600_000_000
+    told = Told(PublisherRow(1, 0, 0, 0, 0), hour, before=now)
+    rules, scope = crawl_rules(), scope_of(HOME, Scope.HOST)
+    with closing(open_database(f"sqlite:///{tmp_path}/crawl.db", create=True)) as database:
+        step = ListsStep(rules, KnownVisits(database))
+    party = SeedContext(Seed(1, 1, HOME, HOME, 0, 0), UrlAnalyzer(scope), scope, 0.0)
+    step.at = 0
+    party.keep_state(step.at, PartyLists(1, told))
+    site = SiteContext(1, "h.org", 1, ExactSeen(MemoryBudget(1000)), False, parties=[party])
+    lane = party.lane(SITEMAP)
+    entry = Entry(HOME + "capabilities.xml", 1, 0)
+    lane.append_entry(entry)
+    flight = PageFlight(site, party, lane, lane.take(), entry, Origin(HOME[:-1], "h.org"))
+    names = [
+        Listed(HOME + "old_dump.xml", 0, capability="changedump", until=now - 10 * hour),
+        Listed(HOME + "changes.xml", 0, capability=CHANGE_LIST),
+    ]
+    named = Sitemap(False, names, capability=CAPABILITY_LIST)
+    assert PublishedLists(step).named_in(flight, named, names) == [HOME + "changes.xml"]
+    told.note_list(now - 50 * hour, now)
+    assert told.row.complete_since == now - 50 * hour
