@@ -11,11 +11,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from scrawler.feature import features
-from scrawler.model.partitions import PartitionKind
-from scrawler.model.scope import Boundary
 from scrawler.plugins import PartKind
 from scrawler.references import load_object
 from scrawler.settings.crawl import CrawlSettings
@@ -108,14 +106,6 @@ class OwnSettings(CrawlSettings):
             "takes all it has room for (free)."
         ),
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _apply_subsites(cls, values: Any) -> Any:
-        """Let links from one sub-site to another stay in the crawl, and nothing else, where sub-sites are divided."""
-        if isinstance(values, dict) and values.get("partition") == PartitionKind.SUBSITE:
-            return {"boundary": Boundary.DOMAIN} | values
-        return values
 
     @field_validator("user", "password", "certificate", "certificate_key", "header")
     @classmethod

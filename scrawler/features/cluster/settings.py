@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
+from scrawler.model.partitions import PartitionKind
+from scrawler.model.scope import Boundary
 from scrawler.settings.kinds import DAY, Allowed, FeatureSettings, FileName, Own, Seconds, Secret, SharedSecret
 
 _HIGHEST_PORT = 65_535
@@ -94,3 +96,11 @@ class ClusterSettings(FeatureSettings):
         description="File with the secret that all machines, or agents, share, 16 characters at least; others are not"
         " heard.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_subsites(cls, values: Any) -> Any:
+        """Let links from one sub-site to another stay in the crawl, and nothing else, where sub-sites are divided."""
+        if isinstance(values, dict) and values.get("partition") == PartitionKind.SUBSITE:
+            return {"boundary": Boundary.DOMAIN} | values
+        return values
