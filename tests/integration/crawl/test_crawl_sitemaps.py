@@ -195,17 +195,17 @@ def test_a_seed_that_is_a_list_is_a_page_when_sitemaps_are_off(crawl: Crawl, ser
 
 LAUGHS = b'<!DOCTYPE urlset [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><urlset><url><loc>&b;</loc></url></urlset>'
 FILE = b'<!DOCTYPE urlset [<!ENTITY f SYSTEM "file:///etc/passwd">]><urlset><url><loc>/&f;</loc></url></urlset>'
-BOMB = gzip.compress(urlset("/bombed").removesuffix(b"</urlset>") + b" " * (60 << 20), 1)
 
 
 def hostile_site(me: str) -> dict[str, bytes]:
     names = ["laughs", "file", "bomb", "itself", "html", "broken", "loop", "nest0"]
     elsewhere = ["http://o.example/sitemap.xml", "https://o.example/sitemap.xml"]
+    bomb = gzip.compress(urlset("/bombed").removesuffix(b"</urlset>") + b" " * (60 << 20), 1)
     replies = {
         "/robots.txt": robots(*(f"{me}/{name}" for name in names), *elsewhere),
         "/": HOME, "/1": page("one"), "/bombed": page("bombed"), "/before": page("before"), "/x": page("x"),
         "/laughs": answer(LAUGHS, "200 OK", XML), "/file": answer(FILE, "200 OK", XML),
-        "/bomb": answer(BOMB, "200 OK", XML),
+        "/bomb": answer(bomb, "200 OK", XML),
         "/itself": answer(index(me + "/itself", me + "/itself?a", "http://o.example/s.xml", "http://["), "200 OK", XML),
         "/html": page("no sitemap", links=("/x",)),
         "/broken": answer(urlset(me + "/before").removesuffix(b"</urlset>") + b"<url><loc>/after", "200 OK", XML),
