@@ -6,6 +6,8 @@
     mail        URLs of others' sites: they wait in the own database until their owner has them in its
     census      when all is over: nothing is on its way, and twice the sums are the same (Mattern's four counters)
     agent       the thread that speaks with the others
+    run         makes a machine that is being built an agent
+    databases   the databases of all agents, for the export
     guest       somebody who is none of them, and asks how they are
 
 The machine itself is the one that shares a database with others: what it claims, what its checkpoints send away, and

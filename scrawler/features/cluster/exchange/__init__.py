@@ -8,6 +8,7 @@ not acknowledged is sent again; what its receiver does not own comes back, and g
     communicator   the interface, and what travels          envelope   how a message looks outside: signed
     door           judges what comes in from the network    sender     makes batches, keeps them until acknowledged
     tcp            direct, by ZeroMQ                        broker     by RabbitMQ or Redis
+    carrying       makes them beside a machine              receiver   brings what comes in to its sites
 
 With `db` there is no communicator: the page's own transaction puts a URL into the inbox of its site.
 """
