@@ -2,10 +2,10 @@
 
 Only what is not needed by one machine is here. `declaration` names it; the crawler finds it at four places:
 
-    build       looks at the settings, and gives a machine what makes it an agent, or a guest; tells what files that takes
+    build       looks at the settings, tells what files they take, and makes a machine an agent, or a guest
     modes       where external URLs go that are for other machines: parts of the setting `mode`
-    store       claims, checkpoints, inboxes and outboxes, in tables that the crawler declares; `store.partitions` is what
-                the setting `partition` names, which is loaded when that is set
+    store       claims, checkpoints, inboxes and outboxes, in tables that the crawler declares; `store.partitions` is
+                what the setting `partition` names, which is loaded when that is set
     identity    what a machine is called beside others, and what it takes of the crawl
 
     partition   who owns which site: pure functions
