@@ -7,6 +7,7 @@ one says ends the chain; a URL that all let go is asked for. A new rule, as one 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 
 from scrawler.core.asking.budget import AddressBudget
@@ -69,10 +70,11 @@ class Checks:
         self._standstill = standstill
         self._rules = rules
         self._tell = tell
+        first: tuple[Check, ...] = (self.past, *(partial(self._of_step, check) for check in of_steps))
         usual = self.address, self.health, self.politeness, self.robots
-        self.chain: tuple[Check, ...] = (self.past, *of_steps, *usual)
+        self.chain: tuple[Check, ...] = (*first, *usual)
         # That of the few sites whose owners say when they may be asked.
-        self.chain_of_few: tuple[Check, ...] = (self.past, *of_steps, self.window, *usual)
+        self.chain_of_few: tuple[Check, ...] = (*first, self.window, *usual)
 
     def ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Return what the first check says that has something to say, None if all let the URL go."""
@@ -104,6 +106,13 @@ class Checks:
         except BaseException as error:
             return self.met(url, error)
         return Refuse(Result.TRAP, trap) if trap else None
+
+    def _of_step(self, check: Check, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
+        """Return what the check of a feature says; what it raises is a fault, which ends its URL alone."""
+        try:
+            return check(site, choice, origin, now)
+        except BaseException as error:
+            return self.met(choice.entry.url, error)
 
     def window(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Wait for the time of the day in which the site's owner wants it to be asked."""

@@ -79,6 +79,21 @@ def test_what_has_killed_a_process_is_refused_before_anything_else(desk: Desk) -
     assert desk.ask() == Refuse(Result.INTERNAL_ERROR, "it ate all memory")
 
 
+def test_what_the_check_of_a_feature_raises_ends_its_url_alone(desk: Desk) -> None:
+    def fails(site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
+        if choice.entry.url == HOME + "bad":
+            raise ValueError("no good")
+        return None
+
+    tell = lambda url, fault: desk.faults.append(url)  # noqa: E731
+    desk.checks = Checks(desk.origins, desk.budget, desk.standstill, desk.rules, tell, [fails])
+    refused = desk.ask("bad")
+    assert isinstance(refused, Refuse)
+    assert refused.result is Result.INTERNAL_ERROR
+    assert desk.faults == [HOME + "bad"]
+    assert desk.ask("good") is None
+
+
 def test_a_name_is_looked_up_first(desk: Desk) -> None:
     desk.origin.expires_at = 0.0
     assert desk.ask() == inf
