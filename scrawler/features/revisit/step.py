@@ -48,6 +48,8 @@ class RevisitStep:
     def party_state(self, site: SiteContext, party: SeedContext) -> PartyVisits | None:
         """Return how the URLs of a party become due again, if they do; in a later round its limits begin anew."""
         of_site = self._of_site(site)
+        if of_site is None and site.visited is not None:  # since it was taken up a URL was sent that is known
+            of_site = SiteVisits(site.id)
         return None if of_site is None else self._visiting.take_up(site, party, of_site)
 
     def look_up(self, seed_id: int, urls: Sequence[str], after_lists: bool) -> Mapping[str, KnownVisit]:
