@@ -120,7 +120,7 @@ experiments: $(VENV)/.developed  ## Check the papers' figures and ours; some hou
 	@$(BIN)/python -m experiments $(if $(QUICK),--quick)
 
 schema: $(VENV)/.installed  ## Write the schema files in sql/ anew from the tables
-	@for dialect in mysql postgresql sqlite; do $(BIN)/python -m scrawler.store.ddl $$dialect > sql/$$dialect/schema.sql; done
+	@for dialect in mysql postgresql sqlite; do $(BIN)/python -m scrawler.store.schema.ddl $$dialect > sql/$$dialect/schema.sql; done
 
 reference: $(VENV)/.developed  ## Write what the documentation says of settings, commands, parts and tables anew
 	@$(BIN)/python -m docsite

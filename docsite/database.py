@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Table
 
-from scrawler.store.ddl import dialect_of
-from scrawler.store.tables import metadata
+from scrawler.store.schema.ddl import dialect_of
+from scrawler.store.schema.tables import metadata
 
 TABLES = {
     "schema_version": "A row for each migration that was applied; the newest alone where all was made at once.",

@@ -24,8 +24,8 @@ from scrawler.features.plan.simulation import Run, simulate
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.settings import Settings
-from scrawler.store.engine import open_database
-from scrawler.store.sizes import Sizes
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.sizes import Sizes
 
 GOAL = 15.0  # percent by which a prediction may be off
 TIMEOUT = 300.0  # seconds

@@ -26,20 +26,20 @@ from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings import Settings, live_text
-from scrawler.store.control import Control, CrawlOrders
-from scrawler.store.crawls import Crawl, Crawls
-from scrawler.store.earlier import EarlierCrawl, close_earlier, open_earlier
-from scrawler.store.engine import SMALL_CACHE, Database, Waiting, open_database
-from scrawler.store.features import ready_features
-from scrawler.store.left_out import left_out
-from scrawler.store.losses import Losses
-from scrawler.store.retries import Retries
-from scrawler.store.seeds import Seeds
-from scrawler.store.starts import Starts
-from scrawler.store.statistics import tell_statistics_again
-from scrawler.store.suspects import Suspects
-from scrawler.store.url_retries import UrlRetries
-from scrawler.store.vain import let_be
+from scrawler.store.claims.control import Control, CrawlOrders
+from scrawler.store.claims.crawls import Crawl, Crawls
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.claims.starts import Starts
+from scrawler.store.claims.suspects import Suspects
+from scrawler.store.engines.engine import SMALL_CACHE, Database, Waiting, open_database
+from scrawler.store.lists.losses import Losses
+from scrawler.store.lists.retries import Retries
+from scrawler.store.lists.url_retries import UrlRetries
+from scrawler.store.lists.vain import let_be
+from scrawler.store.reading.earlier import EarlierCrawl, close_earlier, open_earlier
+from scrawler.store.reading.left_out import left_out
+from scrawler.store.upkeep.features import ready_features
+from scrawler.store.upkeep.statistics import tell_statistics_again
 from scrawler.units import counted, format_seconds
 from scrawler.upkeep import Upkeep, packed
 from scrawler.urls.scope import is_reachable, site_key

@@ -79,7 +79,8 @@ class Feature(NamedTuple):
         needs: names of the features without which it does not work.
         version: of the rows that it keeps in the database, which needs the feature from then on; 0: it keeps none.
         needed_by_rows: whether a database needs it only once there are such rows: the feature notes that by itself, in
-            the transaction of the first ones (`scrawler.store.features.need`). Else it does from the first run with it.
+            the transaction of the first ones (`scrawler.store.upkeep.features.need`). Else it does from the first run
+            with it.
     """
 
     name: str
@@ -188,14 +189,15 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     * each_page: a function that begins work on each page of a run (`scrawler.api.observing.BeginEachPage`)
     * markdown: a function that makes Markdown of a page (`scrawler.insight.contents.MarkdownMaker`)
     * files: a function that tells, of settings, which files of a process are taken (`scrawler.machine_run.FilesTaken`)
-    * identity: a function that returns what a machine is called, of settings (`scrawler.store.machines.Identity`)
+    * identity: a function that returns what a machine is called, of settings
+      (`scrawler.store.claims.machines.Identity`)
     * prepare: a function that refuses settings for a crawl that was opened, before machines start: of these, whose name
       and scope are the crawl's own, and of its `Database` (SettingsError)
     * validate: a function that refuses settings before a run (SettingsError)
     * output: a function that may take what `crawl -o` is to write (`scrawler.cli.run.TakeOutput`)
     * report: a function that adds sections to a report (`scrawler.insight.reporting.Reporter`)
     * upgrade: of other packages, a function that makes or changes the tables of the feature in a database
-      (`scrawler.store.features.Upgrade`)
+      (`scrawler.store.upkeep.features.Upgrade`)
     * why: a function that adds facts on a URL that was fetched (`scrawler.insight.answer.Teller`)
     * status: a function that tells how a crawl stands (`scrawler.api.standing.TellStanding`)
     * told: a function that yields lines about a run that is over, of its crawl and its options

@@ -34,14 +34,14 @@ from scrawler.model.claims import Resting, WorkLeft
 from scrawler.model.machines import BEAT_EVERY, MachineState, Orders
 from scrawler.model.terms import Millis
 from scrawler.settings import Settings, public_values, with_live
-from scrawler.store.crawls import Crawl, Crawls
-from scrawler.store.earlier import EarlierCrawl, absolute
-from scrawler.store.engine import Database
-from scrawler.store.machines import Identity, Machines, PlainIdentity
-from scrawler.store.orphans import Orphans
-from scrawler.store.overview import MachineView
-from scrawler.store.pages import Pages
-from scrawler.store.samples import MachineSample
+from scrawler.store.claims.crawls import Crawl, Crawls
+from scrawler.store.claims.machines import Identity, Machines, PlainIdentity
+from scrawler.store.claims.overview import MachineView
+from scrawler.store.claims.samples import MachineSample
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.orphans import Orphans
+from scrawler.store.reading.earlier import EarlierCrawl, absolute
+from scrawler.store.reading.pages import Pages
 from scrawler.threads import no_room, start
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted

@@ -24,14 +24,14 @@ from scrawler.errors import SettingsError, UnreadableError
 from scrawler.model.records import UNCOUNTED, Loss, LossKind
 from scrawler.model.rows import PageRow
 from scrawler.settings import Settings, copies_unnamed, is_local
-from scrawler.store.crawls import Crawl, Crawls
-from scrawler.store.engine import Database
-from scrawler.store.losses import Found, Losses, LostSum
-from scrawler.store.lost_rows import LostRows, TakenBack
-from scrawler.store.machines import Machines
-from scrawler.store.orphans import Orphans
-from scrawler.store.pages import Pages
-from scrawler.store.replacing import retried_until
+from scrawler.store.claims.crawls import Crawl, Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.losses import Found, Losses, LostSum
+from scrawler.store.lists.lost_rows import LostRows, TakenBack
+from scrawler.store.lists.orphans import Orphans
+from scrawler.store.lists.replacing import retried_until
+from scrawler.store.reading.pages import Pages
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.scope import is_reachable
 

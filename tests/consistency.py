@@ -12,9 +12,9 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.archive.record import base32, warc_date
 from scrawler.model.rows import PageRow
-from scrawler.store.engine import Waiting, connect
-from scrawler.store.orphans import Orphans
-from scrawler.store.pages import Pages
+from scrawler.store.engines.engine import Waiting, connect
+from scrawler.store.lists.orphans import Orphans
+from scrawler.store.reading.pages import Pages
 
 _PIECE = 1 << 20  # bytes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import update
 
 from scrawler.model.machines import MachineState
-from scrawler.store.engine import Database
-from scrawler.store.tables import machine
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import machine
 
 _LIVING = (MachineState.RUNNING.value, MachineState.PAUSED.value, MachineState.STOPPING.value)
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrawler.store.migrations import schema_text, statements
+from scrawler.store.schema.migrations import schema_text, statements
 from tests.limits import HANGS
 
 if TYPE_CHECKING:

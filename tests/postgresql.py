@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.limits import HANGS
 from tests.mariadb import _free_port, folder_in_memory
 

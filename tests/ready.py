@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import make_url
 
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 
 
 def make_ready(url: str) -> None:

@@ -20,7 +20,7 @@ import pytest
 from sqlalchemy import create_engine, make_url
 
 from scrawler.features.synthweb.spec import Hosts, WebSpec
-from scrawler.store.migrations import migration_texts, statements
+from scrawler.store.schema.migrations import migration_texts, statements
 
 SCHEMAS = (1, 2, 3, 4, 5)
 BEFORE, NEWEST = list(migration_texts("sqlite"))[-2:]  # schema of the version before, and of this one

@@ -13,8 +13,8 @@ from experiments.lab.scrawler_command import run_command
 from scrawler.features.synthweb.process import ServerProcess
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.web import SyntheticWeb
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
 from tests.proxy import Proxy
 
 DELAYS = (0, 10, 100)  # milliseconds, there and back

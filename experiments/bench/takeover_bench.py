@@ -23,13 +23,13 @@ from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import CHUNK_ENTRIES, LaneState
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, open_database
-from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.frontier import Frontier
 
 _SEED = "http://www.large.example/"
 _CHUNKS_A_CHECKPOINT = 64

@@ -16,9 +16,9 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
-from scrawler.store.tables import PART
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.tables import PART
 
 _BEGAN = 1_700_000_000_000  # milliseconds since 1970
 _AT_ONCE = 50_000  # rows of a transaction

@@ -24,13 +24,13 @@ from scrawler.model.machines import BEAT_EVERY
 from scrawler.model.rows import ExternalRow, PageRow, PatternRow, RejectionRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
-from scrawler.store.samples import MachineSample
-from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.store.servers import Servers
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.samples import MachineSample
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.claims.servers import Servers
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.engines.engine import open_database
 from tests.together import together
 
 _IMPORTED = 20_000  # seeds of one call

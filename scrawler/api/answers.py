@@ -9,8 +9,8 @@ from collections.abc import Callable
 from scrawler.insight.contents import PageContent, PageReader
 from scrawler.model.rows import PageRow
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawl
-from scrawler.store.engine import Database, Waiting, open_database
+from scrawler.store.claims.crawls import Crawl
+from scrawler.store.engines.engine import Database, Waiting, open_database
 
 
 class Answers:

@@ -15,15 +15,15 @@ from scrawler.errors import InputError
 from scrawler.feature import library_method, library_names
 from scrawler.insight.last_settings import crawl_settings
 from scrawler.settings import Settings, make_settings
-from scrawler.store.control import Control
-from scrawler.store.crawls import Crawl as StoredCrawl
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, Waiting, open_database
-from scrawler.store.features import missing_features
-from scrawler.store.machines import Machines
-from scrawler.store.overview import Summary
-from scrawler.store.seeds import Seeds, SeedView
-from scrawler.store.traces import Traces
+from scrawler.store.claims.control import Control
+from scrawler.store.claims.crawls import Crawl as StoredCrawl
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.overview import Summary
+from scrawler.store.claims.seeds import Seeds, SeedView
+from scrawler.store.engines.engine import Database, Waiting, open_database
+from scrawler.store.reading.traces import Traces
+from scrawler.store.upkeep.features import missing_features
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.steps import make_steps
 

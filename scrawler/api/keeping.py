@@ -14,8 +14,8 @@ from scrawler.core.blame import slots
 from scrawler.core.records import records
 from scrawler.errors import SettingsError
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database
 
 # These names are looked for in any folder: the settings of this command need not name that of the pages.
 _ARCHIVED = (records.WARC, ".warc", ".cdxj", slots.SUFFIX)

@@ -17,9 +17,9 @@ from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.feature import hooked
 from scrawler.model.sizes import CrawlLeft
 from scrawler.settings import Settings, with_live
-from scrawler.store.control import Control
-from scrawler.store.engine import Database
-from scrawler.store.left import crawl_left
+from scrawler.store.claims.control import Control
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.left import crawl_left
 from scrawler.threads import at_work
 
 _FIRST_AFTER = 5.0  # seconds; before that little is known

@@ -13,8 +13,8 @@ from scrawler.app import patiently_opened
 from scrawler.errors import StoreError
 from scrawler.model.events import Checkpoint, Event, MachineDied
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
-from scrawler.store.watching import CrawlWatch
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.watching import CrawlWatch
 from scrawler.threads import at_work
 
 LOG = logging.getLogger("scrawler")  # who wants to see it gives it a handler; this package gives it none

@@ -16,8 +16,8 @@ from scrawler.api.log import Watching
 from scrawler.api.page import Page
 from scrawler.model.events import Event
 from scrawler.model.results import Result
-from scrawler.store.committed import PageFollower, newest_place
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.committed import PageFollower, newest_place
 
 _LOOK_EVERY = 0.25  # seconds between two looks for pages that were committed
 

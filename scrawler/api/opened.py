@@ -17,7 +17,7 @@ from scrawler.errors import NotCrawledError
 from scrawler.insight.contents import PageContent, PageReader, find_page, find_shown
 from scrawler.model.rows import PageRow
 from scrawler.settings import Settings, public_values
-from scrawler.store.committed import listed_pages, pages_of
+from scrawler.store.reading.committed import listed_pages, pages_of
 
 if TYPE_CHECKING:
     from scrawler.insight.answer import Answer

@@ -15,8 +15,8 @@ from scrawler.extract.sniff import HTML_TYPES, UNKNOWN_TYPES, sniffed_type
 from scrawler.insight.contents import RENDERED_TYPE, PageContent
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.visits import kinds_of
-from scrawler.store.committed import CommittedPage
-from scrawler.store.seeds import columns_of
+from scrawler.store.claims.seeds import columns_of
+from scrawler.store.reading.committed import CommittedPage
 from scrawler.urls.normalise import normalise
 
 if TYPE_CHECKING:

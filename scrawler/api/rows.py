@@ -13,7 +13,7 @@ from scrawler.model.deaths import Death, death_of
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
-from scrawler.store.seeds import SeedView
+from scrawler.store.claims.seeds import SeedView
 from scrawler.tuples.classes import dataclass
 
 Word = TypeVar("Word", bound=StrEnum)

@@ -29,7 +29,7 @@ from scrawler.feature import hooked
 from scrawler.model.results import WANTED_AGAIN, Result
 from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
-from scrawler.store.retries import RETRYABLE
+from scrawler.store.lists.retries import RETRYABLE
 from scrawler.threads import start
 from scrawler.tuples.classes import dataclass
 from scrawler.units import parse_seconds

@@ -19,9 +19,9 @@ from scrawler.seeds.files import READ, Format, open_input, read_as, written_as
 from scrawler.seeds.formats import Entry, read_entries
 from scrawler.seeds.importer import ImportCounts, check_usable, import_seeds
 from scrawler.seeds.table_files import open_table
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import Database
 from scrawler.urls.normalise import HTTP_SCHEMES
 from scrawler.urls.steps import make_steps
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from scrawler.api.opened import OpenedCrawl
 from scrawler.settings import check_by_host, parse_host, parse_setting
-from scrawler.store.control import Control
+from scrawler.store.claims.control import Control
 
 
 class SteeredCrawl(OpenedCrawl):

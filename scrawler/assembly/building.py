@@ -28,15 +28,15 @@ from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Boundary
 from scrawler.seeds.promoter import WithinHops
 from scrawler.settings import Settings
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.crawls import Crawl
-from scrawler.store.engine import Database
-from scrawler.store.externals import AsCandidates, Externals, Forgotten
-from scrawler.store.inboxes import Inboxes
-from scrawler.store.partitions import LivePartition, Partition
-from scrawler.store.row_writers import FeatureWriter
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.crawls import Crawl
+from scrawler.store.claims.partitions import LivePartition, Partition
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.commit.externals import AsCandidates, Externals, Forgotten
+from scrawler.store.commit.inboxes import Inboxes
+from scrawler.store.commit.row_writers import FeatureWriter
+from scrawler.store.engines.engine import Database
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.filters import UrlFilters
 

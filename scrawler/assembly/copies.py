@@ -27,7 +27,7 @@ from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit
 from scrawler.settings import Settings, largest_record
-from scrawler.store.earlier import EarlierCrawl, EarlierPage
+from scrawler.store.reading.earlier import EarlierCrawl, EarlierPage
 from scrawler.tuples.classes import NamedTuple
 
 _AHEAD = 1_000  # pages that are looked up together

@@ -18,7 +18,7 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import url_hash
 from scrawler.model.visits import WHOLE_EVERY
 from scrawler.settings import Settings
-from scrawler.store.earlier import EarlierCrawl, EarlierPage
+from scrawler.store.reading.earlier import EarlierCrawl, EarlierPage
 
 _Place = tuple[str, int]  # the file of a record, and where it begins
 

@@ -11,10 +11,10 @@ from scrawler.errors import SettingsError, StoreError
 from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.settings import Settings, earlier_unnamed
-from scrawler.store.crawls import Crawls
-from scrawler.store.earlier import EarlierCrawl, close_earlier, may_open, open_referred
-from scrawler.store.engine import Database, Waiting
-from scrawler.store.pages import Pages
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.engines.engine import Database, Waiting
+from scrawler.store.reading.earlier import EarlierCrawl, close_earlier, may_open, open_referred
+from scrawler.store.reading.pages import Pages
 
 _REMEMBERED = 100_000  # payloads that are not looked for once more
 _LOST = (CopyState.GONE, CopyState.UNKNOWN)

@@ -17,8 +17,8 @@ from scrawler.core.seen import MemoryBudget, SeenFilter
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.exchange import WaitingUrl
 from scrawler.settings import Settings
-from scrawler.store.frontier import Frontier
-from scrawler.store.suspects import Suspects
+from scrawler.store.claims.suspects import Suspects
+from scrawler.store.lists.frontier import Frontier
 
 
 def make_taker(

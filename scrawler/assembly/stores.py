@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from scrawler.assembly.building import Building
 from scrawler.core.clock import DatabaseClock
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.engine import Database
-from scrawler.store.externals import Externals
-from scrawler.store.frontier import Frontier
-from scrawler.store.inboxes import Inboxes
-from scrawler.store.partitions import Partition
-from scrawler.store.robots import RobotsCopies
-from scrawler.store.seeds import Seeds
-from scrawler.store.servers import Servers
-from scrawler.store.slow import SlowSeeds
-from scrawler.store.suspects import Suspects
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.partitions import Partition
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.claims.servers import Servers
+from scrawler.store.claims.slow import SlowSeeds
+from scrawler.store.claims.suspects import Suspects
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.commit.externals import Externals
+from scrawler.store.commit.inboxes import Inboxes
+from scrawler.store.commit.robots import RobotsCopies
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.frontier import Frontier
 from scrawler.tuples.classes import dataclass
 
 

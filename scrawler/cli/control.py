@@ -11,11 +11,11 @@ from scrawler.api.bare import BareCrawl
 from scrawler.cli.database import opened
 from scrawler.model.machines import BEAT_EVERY
 from scrawler.settings import Settings
-from scrawler.store.control import Control
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.overview import MachineView
-from scrawler.store.starts import Start, Starts
+from scrawler.store.claims.control import Control
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.overview import MachineView
+from scrawler.store.claims.starts import Start, Starts
+from scrawler.store.engines.engine import Database
 from scrawler.units import counted, format_seconds, human_seconds
 
 SOON = f"with the next heartbeat, within {format_seconds(BEAT_EVERY / 1000)}"

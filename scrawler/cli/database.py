@@ -12,7 +12,7 @@ from scrawler.api.bare import BareCrawl
 from scrawler.cli.keeping import config_file
 from scrawler.cli.lines import one_line
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 
 AnyCrawl = TypeVar("AnyCrawl", bound=BareCrawl)
 

@@ -8,9 +8,9 @@ from scrawler.api.bare import BareCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.options import with_settings
 from scrawler.settings import Settings
-from scrawler.store.engines import dialect_of
-from scrawler.store.migrations import schema_text
-from scrawler.store.upgrade import upgrade_database
+from scrawler.store.engines.engines import dialect_of
+from scrawler.store.schema.migrations import schema_text
+from scrawler.store.upkeep.upgrade import upgrade_database
 
 
 @click.group()

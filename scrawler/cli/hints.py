@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from scrawler.api.running import private_advice
 from scrawler.core.progress import RunSummary
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.retries import LIMITS, RETRYABLE
+from scrawler.store.lists.retries import LIMITS, RETRYABLE
 
 _FINE = (EndReason.COMPLETED.value, EndReason.COVERED.value)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrawler.errors import RecordsLostError
-from scrawler.store.losses import LostSum
+from scrawler.store.lists.losses import LostSum
 from scrawler.units import counted
 
 WHAT_TO_DO = "`scrawler verify` lists them, `run --retry lost` fetches them again, `run --accept-losses` lets them be"

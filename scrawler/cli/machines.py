@@ -13,9 +13,9 @@ from scrawler.cli.tables import format_options, print_rows
 from scrawler.errors import escaped
 from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.settings import Settings
-from scrawler.store.machines import Machines
-from scrawler.store.overview import MachineView
-from scrawler.store.starts import Starts
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.overview import MachineView
+from scrawler.store.claims.starts import Starts
 from scrawler.units import format_seconds, human_bytes
 
 _FOR_PEOPLE = ("name", "host", "pid", "state", "heartbeat", "sites", "seeds", "pages/s", "memory")

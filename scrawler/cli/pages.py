@@ -14,7 +14,7 @@ from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.model.results import PageFlag, Result
 from scrawler.settings import Settings
-from scrawler.store.page_lists import SORTED_BY, PageFilter, PageLists, PageView
+from scrawler.store.reading.page_lists import SORTED_BY, PageFilter, PageLists, PageView
 
 _FOR_PEOPLE = ("depth", "result", "status", "length", "attempts", "url", "detail")
 _ALL = (

@@ -45,8 +45,8 @@ from scrawler.model.records import LossState
 from scrawler.model.results import WANTED_AGAIN
 from scrawler.references import load_object
 from scrawler.settings import HOST_ONLY, Settings, crawl_title, in_groups
-from scrawler.store.losses import LostSum
-from scrawler.store.retries import RETRYABLE
+from scrawler.store.lists.losses import LostSum
+from scrawler.store.lists.retries import RETRYABLE
 from scrawler.supervisor.signals import heeds_hangups
 from scrawler.threads import share_heap
 from scrawler.tuples.classes import dataclass

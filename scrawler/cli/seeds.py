@@ -14,8 +14,8 @@ from scrawler.cli.options import is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows, seed_filters
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.settings import Settings
-from scrawler.store.rounds import Rounds, RoundView
-from scrawler.store.seeds import Seeds, SeedView
+from scrawler.store.claims.seeds import Seeds, SeedView
+from scrawler.store.lists.rounds import Rounds, RoundView
 
 _FOR_PEOPLE = ("url", "state", "end_reason", "pages", "http_errors", "failures", "candidates", "end_detail")
 _COUNTS = tuple(SeedCounts.__dataclass_fields__)

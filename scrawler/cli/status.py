@@ -24,15 +24,15 @@ from scrawler.model.records import LossState
 from scrawler.model.seeds import SeedState
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings, crawl_title, live_text
-from scrawler.store.control import Control, CrawlOrders
-from scrawler.store.crawls import Crawl
-from scrawler.store.guests import guests
-from scrawler.store.inboxes import exchanged
-from scrawler.store.left_out import left_out
-from scrawler.store.losses import Losses, LostTotals
-from scrawler.store.overview import LIVING, MachineView, Summary
-from scrawler.store.reports import Reports
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.control import Control, CrawlOrders
+from scrawler.store.claims.crawls import Crawl
+from scrawler.store.claims.overview import LIVING, MachineView, Summary
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.commit.inboxes import exchanged
+from scrawler.store.lists.losses import Losses, LostTotals
+from scrawler.store.reading.left_out import left_out
+from scrawler.store.sums.guests import guests
+from scrawler.store.sums.reports import Reports
 from scrawler.units import human_bytes
 
 _ERRORS = ("http_errors", "failures", "denied")

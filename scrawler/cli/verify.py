@@ -20,9 +20,9 @@ from scrawler.core.records.verifying import Finding, Problem
 from scrawler.errors import RecordsLostError, SettingsError, StoreError
 from scrawler.model.records import LossState
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
-from scrawler.store.losses import LostSum
-from scrawler.store.vain import count_let_be
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.losses import LostSum
+from scrawler.store.lists.vain import count_let_be
 from scrawler.units import counted, human_bytes
 from scrawler.upkeep import Upkeep, Verified
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from scrawler.dates import moment
 from scrawler.errors import escaped
 from scrawler.model.terms import Millis
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 from scrawler.tuples.classes import dataclass
 
 WAITING = "waiting"  # it is listed, and its turn comes

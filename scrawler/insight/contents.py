@@ -48,11 +48,11 @@ from scrawler.model.results import AS_EXPECTED, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings, checked_folder, copies_unnamed, earlier_unnamed, is_local, largest_record
-from scrawler.store.crawls import Crawl, Crawls
-from scrawler.store.earlier import absolute, may_open, open_referred
-from scrawler.store.engine import Database, Waiting
-from scrawler.store.machines import Machines
-from scrawler.store.traces import Traces
+from scrawler.store.claims.crawls import Crawl, Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database, Waiting
+from scrawler.store.reading.earlier import absolute, may_open, open_referred
+from scrawler.store.reading.traces import Traces
 from scrawler.tuples.classes import dataclass
 
 RENDERED_TYPE = "text/html; charset=utf-8"  # of what a browser has made of a page

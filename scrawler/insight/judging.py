@@ -17,8 +17,8 @@ from scrawler.model.rows import PatternRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings import Settings
-from scrawler.store.seeds import Seeds, SeedView
-from scrawler.store.traces import Traces
+from scrawler.store.claims.seeds import Seeds, SeedView
+from scrawler.store.reading.traces import Traces
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 from scrawler.urls.refusals import words_for

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from scrawler.settings import Settings, from_database, with_live
-from scrawler.store.traces import Traces
+from scrawler.store.reading.traces import Traces
 
 
 def crawl_settings(traces: Traces, ordered: Mapping[str, Any], settings: Settings) -> Settings:

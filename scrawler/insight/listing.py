@@ -9,8 +9,8 @@ from scrawler.insight.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, utc
 from scrawler.insight.results import listed_at
 from scrawler.model.lanes import LEFTOVER, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.seeds import EndReason
-from scrawler.store.seeds import Seeds, SeedView
-from scrawler.store.traces import Traces
+from scrawler.store.claims.seeds import Seeds, SeedView
+from scrawler.store.reading.traces import Traces
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from scrawler.insight.sections import Section
 from scrawler.model.terms import Millis
-from scrawler.store.engine import Database
-from scrawler.store.page_sums import PageSum
+from scrawler.store.engines.engine import Database
+from scrawler.store.sums.page_sums import PageSum
 from scrawler.tuples.classes import NamedTuple
 
 

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from scrawler.insight.answer import Fact, utc
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow, RelationRow
-from scrawler.store.faults import read_word
+from scrawler.store.engines.faults import read_word
 from scrawler.units import counted, human_bytes
 
 _WORDS = {

@@ -21,11 +21,11 @@ from scrawler.model.rows import PageRow, RejectionRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings import Settings, Way, of_tables, read_pattern, setting_text, withheld
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.control import Control
-from scrawler.store.engine import Database
-from scrawler.store.seeds import Seeds, SeedView
-from scrawler.store.traces import Finding, Traces
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.control import Control
+from scrawler.store.claims.seeds import Seeds, SeedView
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.traces import Finding, Traces
 from scrawler.units import counted
 from scrawler.urls.scope import origin, site_key
 from scrawler.urls.verdict import Verdict

@@ -13,12 +13,12 @@ from typing import TypeVar
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.seeds.table_files import Column, Kind, Row, TableWriter
-from scrawler.store.candidates import Candidates, CandidateView
-from scrawler.store.engine import Database
-from scrawler.store.page_lists import PageFilter, PageLists, PageView
-from scrawler.store.pages import PageLine, Pages
-from scrawler.store.seeds import SeedLine, Seeds
-from scrawler.store.traces import Traces
+from scrawler.store.claims.seeds import SeedLine, Seeds
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.candidates import Candidates, CandidateView
+from scrawler.store.reading.page_lists import PageFilter, PageLists, PageView
+from scrawler.store.reading.pages import PageLine, Pages
+from scrawler.store.reading.traces import Traces
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 

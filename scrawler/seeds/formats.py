@@ -16,7 +16,7 @@ from scrawler.feature import hooked
 from scrawler.seeds.exporter import ExportRow, UrlKind
 from scrawler.seeds.files import Format
 from scrawler.seeds.json_text import json_text
-from scrawler.store.bulk import LONGEST_TEXT
+from scrawler.store.engines.bulk import LONGEST_TEXT
 from scrawler.tuples.classes import NamedTuple
 
 CheckColumns = Callable[

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from scrawler.errors import InputError
 from scrawler.model.scope import Scope
 from scrawler.seeds.formats import Entry
-from scrawler.store.seeds import Added, NewSeed, Turn, turns
+from scrawler.store.claims.seeds import Added, NewSeed, Turn, turns
 from scrawler.threads import thread_starts
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import seed_url

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from scrawler.model.scope import Scope
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.candidates import Candidates
-from scrawler.store.engine import Database
-from scrawler.store.externals import Externals
-from scrawler.store.rows import sliced
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.commit.externals import Externals
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import sliced
+from scrawler.store.reading.candidates import Candidates
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.boundary import BoundaryRule
 from scrawler.urls.scope import site_key

@@ -1,14 +1,18 @@
 """The database of a crawl: the only package that knows SQLAlchemy.
 
-In: a batch of seeds (`seeds.Seeds.add`), and what a machine did (`checkpoints.Checkpoints.commit`: page rows, new
-entries, cursors, candidates, counts, one transaction for many sites). Out: sites with their seeds for a machine
-(`claims.Claims`), lists and cursors to follow or take up (`frontier.Frontier`), and rows for people and exports
-(`seeds`, `candidates`, `pages`, `overview`; `traces` for one URL, `reports` summed up), streamed in bounded
-memory. `robots` keeps the sites' robots.txt, `servers` and `shares` who may ask an IP address how much, `slow` and
-`retries` bring seeds back whose slow lane is due, or that are to be tried again. Machines keep their lease by
-heartbeats (`machines.Machines`), which bring back what users ordered (`control.Control`); `orphans` notes records that
-no row has, `losses` files that hold no more what rows say, and `lost_rows` takes such rows back.
-All of them work on a `Database` (engine.py), which hands out transactions, waits for a database that is locked or
-away, and raises StoreError or StoreBusyError. tables.py describes the tables, sql/ holds the same as files for a DBA
-(ddl.py renders them), migrations.py brings a database up to date.
+Its rooms, each on those below it:
+
+* upkeep: a database of an earlier version is brought to this one
+* sums: what reports add up
+* reading: rows for people, commands and the library (`pages`, `candidates`; `traces` for one URL)
+* commit: what a machine did (`checkpoints.Checkpoints.commit`: page rows, new entries, cursors, candidates, counts, one
+  transaction for many sites), and what comes to a site from elsewhere (`inboxes`)
+* lists: what a party follows (`frontier.Frontier`), what is listed again for retries, and records that no row has or
+  that are gone (`orphans`, `losses`)
+* claims: sites with their seeds for a machine (`claims.Claims`); machines, which keep their lease by heartbeats
+  (`machines.Machines`) and hear of what users order (`control.Control`); seeds (`seeds.Seeds.add`); who may ask an IP
+  address how much (`servers`, `shares`)
+* engines: a `Database` (`engine`), which hands out transactions, waits for one that is locked or away, and raises
+  StoreError or StoreBusyError; rows in bulk
+* schema: the tables (`tables`), of which sql/ holds the same as files for a DBA (`ddl` renders them), and migrations
 """

@@ -15,7 +15,7 @@ from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, StartError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.settings import Settings
-from scrawler.store.engines import load_dialect
+from scrawler.store.engines.engines import load_dialect
 from scrawler.supervisor.forked import ForkedProcess, forked_processes
 from scrawler.supervisor.messages import Failure, order_line
 from scrawler.supervisor.process import MachineProcess

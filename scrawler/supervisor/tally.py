@@ -9,11 +9,11 @@ from pathlib import Path
 from scrawler.app import faults_told, seed_counts
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawl, Crawls
-from scrawler.store.engine import open_database
-from scrawler.store.left_out import left_out
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.crawls import Crawl, Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.left_out import left_out
 from scrawler.supervisor.process import MachineProcess
 from scrawler.upkeep import Upkeep
 

@@ -24,8 +24,8 @@ from scrawler.features.revisit.store.demand import Demands
 from scrawler.features.revisit.store.rounds import Revisits
 from scrawler.model.lanes import REVISIT
 from scrawler.model.scope import Scope
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, open_database
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.engines.engine import Database, open_database
 from scrawler.upkeep import packed
 from scrawler.urls.scope import is_reachable
 

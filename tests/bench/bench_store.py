@@ -24,11 +24,11 @@ from scrawler.model.lanes import LaneState
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import SeedCounts
 from scrawler.model.terms import url_hash
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.engines.engine import open_database
 from tests import mariadb, postgresql
 from tests.integration.store.racing import claim_all
 from tests.mariadb import running_mariadb

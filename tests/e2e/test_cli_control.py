@@ -17,12 +17,12 @@ from sqlalchemy import literal_column, update
 from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.model.scope import Scope
 from scrawler.settings import live_settings
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, open_database
-from scrawler.store.machines import Machines
-from scrawler.store.samples import MachineSample
-from scrawler.store.starts import Starts
-from scrawler.store.tables import machine
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.samples import MachineSample
+from scrawler.store.claims.starts import Starts
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.schema.tables import machine
 from tests.e2e.conftest import Rows, Scrawler
 from tests.integration.store.crawling import Worker, add
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.store.engines import USE
+from scrawler.store.engines.engines import USE
 from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, error_line, shell, started
 
 

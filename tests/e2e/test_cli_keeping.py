@@ -14,9 +14,9 @@ import pytest
 from scrawler.api.keeping import keep_clear
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
 from tests.e2e.conftest import SCRAWLER, Rows, Scrawler, environment, error_line
 
 

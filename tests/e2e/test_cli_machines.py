@@ -20,10 +20,10 @@ from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.truth import party
 from scrawler.model.results import Result
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
-from scrawler.store.overview import MachineView
-from scrawler.store.pages import Pages
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.overview import MachineView
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.pages import Pages
 from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, python_path, started, stop_cleanly
 from tests.e2e.gated import GatedSite
 from tests.terminals import open_terminal, read_terminal

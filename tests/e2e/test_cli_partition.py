@@ -20,10 +20,10 @@ from scrawler.features.synthweb.truth import Party, party
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
-from scrawler.store.pages import Pages
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.pages import Pages
 from tests.e2e.conftest import CRAWL, TIMEOUT, Scrawler, started
 from tests.torture.crawl import wait_for
 

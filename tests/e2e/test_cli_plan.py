@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scrawler.store.engine import open_database
-from scrawler.store.sizes import Sizes
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.sizes import Sizes
 from tests.e2e.conftest import CRAWL, Scrawler
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.store.processes import identify
+from scrawler.store.claims.processes import identify
 from tests.e2e.conftest import CRAWL, TIMEOUT, Scrawler, python_path, started
 from tests.e2e.gated import GatedSite
 from tests.plugged import install

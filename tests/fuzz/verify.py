@@ -9,7 +9,7 @@ from pathlib import Path
 
 from warcio.exceptions import ArchiveLoadFailed
 
-from scrawler.store.ahead import LISTED_IN
+from scrawler.store.lists.ahead import LISTED_IN
 from tests.consistency import check_records
 from tests.torture.sql import PlainSql
 

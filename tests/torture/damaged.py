@@ -23,7 +23,7 @@ from scrawler.errors import ScrawlerError
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings, load_settings
-from scrawler.store.traces import Traces
+from scrawler.store.reading.traces import Traces
 from tests.forks import SCRAWLER, forks
 from tests.limits import HANGS
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for

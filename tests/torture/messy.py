@@ -19,8 +19,8 @@ from sqlalchemy import select, update
 from scrawler.features.cluster.exchange.handshake import GREETING, HELLO, exactly
 from scrawler.features.cluster.exchange.port import framed
 from scrawler.features.cluster.exchange.sockets import Caller, listen_at, split_address
-from scrawler.store.engine import open_database
-from scrawler.store.tables import machine
+from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.tables import machine
 
 _LOOK = 0.02  # seconds
 _ANSWER = 32  # bytes of the proof with which a handshake ends

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from scrawler.features.synthweb.process import LoggedRequest
-from scrawler.store.ahead import LISTED_IN
-from scrawler.store.orphans import spans_of
+from scrawler.store.lists.ahead import LISTED_IN
+from scrawler.store.lists.orphans import spans_of
 from tests.torture.archive import Span, index_lines, records
 from tests.torture.crawl import CrawlUnderTest
 from tests.torture.moody import Mood

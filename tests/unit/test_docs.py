@@ -23,7 +23,7 @@ from scrawler.insight.results import flag_names
 from scrawler.model.results import NO_ERROR, TRIED_AGAIN, PageFlag, Result
 from scrawler.model.seeds import EndReason
 from scrawler.settings import HOST_ONLY, SETTING_NAMES, flag_name, load_settings, setting_field
-from scrawler.store.retries import RETRYABLE
+from scrawler.store.lists.retries import RETRYABLE
 from scrawler.urls.verdict import Verdict
 from tests.limits import HANGS
 from tests.tables import each

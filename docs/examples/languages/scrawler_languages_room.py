@@ -11,7 +11,7 @@ from scrawler.cli.database import crawl_database
 from scrawler.cli.options import with_settings
 from scrawler.insight.answer import Fact
 from scrawler.model.row_kinds import RowKind
-from scrawler.store.features import has_rows_of
+from scrawler.store.upkeep.features import has_rows_of
 
 PAGES = Table(
     "languages_page",

@@ -7,7 +7,7 @@ its own. So machines that look at the same time agree, and what was moved is not
 difference smaller, and at the end none of two is left.
 
 What is given is released as for any other reason, with its checkpoint, and claimed as any other free site: for whom it
-is, the rule says by which machines claim (`store/shares.py`).
+is, the rule says by which machines claim (`store/claims/shares.py`).
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from scrawler.model.results import Result
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import Database
-from scrawler.store.page_lists import Last, PageFilter, PageLists
-from scrawler.store.traces import Traces
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.page_lists import Last, PageFilter, PageLists
+from scrawler.store.reading.traces import Traces
 from scrawler.urls.normalise import normalise
 
 REDIRECT_LOOP = "redirect-loop"

@@ -31,11 +31,11 @@ from scrawler.model.seeds import EndReason
 from scrawler.model.terms import url_hash
 from scrawler.seeds.formats import Entry
 from scrawler.settings import Settings, with_doors, with_secrets
-from scrawler.store.candidates import Candidates
-from scrawler.store.machines import Machines
-from scrawler.store.page_lists import PageFilter, PageLists
-from scrawler.store.seeds import Seeds, SeedView
-from scrawler.store.traces import Traces
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import Seeds, SeedView
+from scrawler.store.reading.candidates import Candidates
+from scrawler.store.reading.page_lists import PageFilter, PageLists
+from scrawler.store.reading.traces import Traces
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.normalise import normalise
 

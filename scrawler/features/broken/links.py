@@ -25,11 +25,11 @@ from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import Database
-from scrawler.store.page_lists import Last, PageFilter, PageLists, PageView
-from scrawler.store.pages import Pages
-from scrawler.store.rows import sliced
-from scrawler.store.traces import Traces
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import sliced
+from scrawler.store.reading.page_lists import Last, PageFilter, PageLists, PageView
+from scrawler.store.reading.pages import Pages
+from scrawler.store.reading.traces import Traces
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 

@@ -17,9 +17,9 @@ from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
-from scrawler.store.page_lists import PageView
-from scrawler.store.traces import Traces
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.page_lists import PageView
+from scrawler.store.reading.traces import Traces
 from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
 from scrawler.urls.analyzer import UrlAnalyzer

@@ -12,9 +12,9 @@ from scrawler.features.broken.links import BROKEN, is_guess
 from scrawler.insight.reporting import Added, Reported
 from scrawler.insight.sections import Section, Table
 from scrawler.model.results import PageFlag
-from scrawler.store.engine import Database
-from scrawler.store.page_lists import Last, PageFilter, PageLists, PageView
-from scrawler.store.page_sums import PageSum
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.page_lists import Last, PageFilter, PageLists, PageView
+from scrawler.store.sums.page_sums import PageSum
 
 _SHOWN = 40
 _COLUMNS = ("url", "result", "status", "detail", "listed_by")

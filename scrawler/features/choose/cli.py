@@ -21,7 +21,7 @@ from scrawler.seeds.files import written_as
 from scrawler.seeds.promoter import ANY_HOPS
 from scrawler.seeds.table_files import Column, Kind, open_table
 from scrawler.settings import Settings
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.seeds import Seeds
 from scrawler.units import counted
 
 _CHOSEN = ("rank", "url", "domain", "score", "part", "whole")

@@ -22,10 +22,10 @@ from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
 from scrawler.seeds.promoter import ANY_HOPS, Promoted
 from scrawler.seeds.promoter import promote as promote_candidates
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.candidates import Candidates
-from scrawler.store.rows import sliced
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines.rows import sliced
+from scrawler.store.reading.candidates import Candidates
 from scrawler.urls.normalise import HTTP_SCHEMES, seed_url
 from scrawler.urls.scope import site_key
 

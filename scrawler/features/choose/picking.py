@@ -19,13 +19,13 @@ from sqlalchemy import func as sql
 from scrawler.model.claims import SiteState
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import Millis
-from scrawler.store.crawls import bump_revision
-from scrawler.store.engine import Database, database_time
-from scrawler.store.faults import read_json
-from scrawler.store.orphans import OrphanWriter
-from scrawler.store.relisting import let_go_on, sites_in_work
-from scrawler.store.rows import inserted_id, sliced
-from scrawler.store.tables import candidate, inbox, lane, metadata, outbox, page, promotion, seed, site
+from scrawler.store.claims.crawls import bump_revision
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.engines.faults import read_json
+from scrawler.store.engines.rows import inserted_id, sliced
+from scrawler.store.lists.orphans import OrphanWriter
+from scrawler.store.lists.relisting import let_go_on, sites_in_work
+from scrawler.store.schema.tables import candidate, inbox, lane, metadata, outbox, page, promotion, seed, site
 from scrawler.tuples.classes import NamedTuple
 
 _SEEDS = 200  # of one transaction

@@ -10,11 +10,11 @@ from sqlalchemy import Connection, select
 from sqlalchemy import func as sql
 
 from scrawler.model.seeds import SeedState
-from scrawler.store.candidates import PROMOTED, Candidates, fewer_than_looked_up, those_of_seeds
-from scrawler.store.engine import Database, plain_rows
-from scrawler.store.hash_ranges import HashRanges, read_by_hash
-from scrawler.store.rows import AnySelect, bytes_literals, sliced
-from scrawler.store.tables import page, seed, url_state
+from scrawler.store.engines.engine import Database, plain_rows
+from scrawler.store.engines.hash_ranges import HashRanges, read_by_hash
+from scrawler.store.engines.rows import AnySelect, bytes_literals, sliced
+from scrawler.store.reading.candidates import PROMOTED, Candidates, fewer_than_looked_up, those_of_seeds
+from scrawler.store.schema.tables import page, seed, url_state
 from scrawler.tuples.classes import NamedTuple
 
 _READ = 5_000  # seeds of one query

@@ -11,9 +11,9 @@ from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.overview import LIVING
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.overview import LIVING
+from scrawler.store.engines.engine import Database
 
 
 def validate(settings: Settings) -> None:

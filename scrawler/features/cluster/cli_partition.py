@@ -22,11 +22,11 @@ from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
-from scrawler.store.control import Control
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.guests import guests
-from scrawler.store.machines import Machines
+from scrawler.store.claims.control import Control
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database
+from scrawler.store.sums.guests import guests
 from scrawler.urls.normalise import normalise
 
 _COLUMNS = ("machine", "agent", "capacity", "share", "slots", "sites")

@@ -19,9 +19,9 @@ from scrawler.core.party.site import SiteContext
 from scrawler.features.cluster.store.guests import GuestCheckpoints, GuestInboxes, OwnAndGuestInboxes, Visits
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.exchange import Mode
-from scrawler.store.claims import Claims
-from scrawler.store.engine import Database
-from scrawler.store.partitions import Partition
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.partitions import Partition
+from scrawler.store.engines.engine import Database
 
 
 class Guest:

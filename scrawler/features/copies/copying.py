@@ -26,8 +26,8 @@ from scrawler.errors import ArchiveError, SettingsError, StoreError, UnreadableE
 from scrawler.features.copies.note import note_file, write_note
 from scrawler.model.copies import Copies
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Waiting, open_database
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.engines.engine import Waiting, open_database
 from scrawler.threads import start
 from scrawler.units import counted, human_bytes
 

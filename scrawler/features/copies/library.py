@@ -10,7 +10,7 @@ from scrawler.api.bare import BareCrawl
 from scrawler.api.standing import Standing
 from scrawler.dates import iso_date
 from scrawler.features.copies.note import CopiesNote, note_file, read_note
-from scrawler.store.machines import Machines
+from scrawler.store.claims.machines import Machines
 from scrawler.units import counted, human_bytes
 
 

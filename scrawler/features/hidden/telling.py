@@ -8,7 +8,7 @@ from scrawler.features.hidden.log import LedTo, SearchLog
 from scrawler.insight.answer import Fact
 from scrawler.insight.reporting import Added, Reported
 from scrawler.insight.sections import Section, Table
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 from scrawler.units import counted
 
 

@@ -27,8 +27,8 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateColumn
 from sqlalchemy.types import NullType, TypeEngine, UserDefinedType
 
-from scrawler.store.engine import Database
-from scrawler.store.rows import without_nul
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import without_nul
 
 PREFIX = "items_"
 _BEING_MADE = ".new"  # no table of items has such a name

@@ -28,8 +28,8 @@ from scrawler.features.items.table import TableItems, is_table
 from scrawler.model.results import Result
 from scrawler.plugins import in_a_line, part_maker
 from scrawler.settings import PART_KINDS, Settings
-from scrawler.store.committed import CommittedPage, PageFollower
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.committed import CommittedPage, PageFollower
 from scrawler.units import counted
 
 _FIRST_BATCH, _BATCH = 5, 50  # pages that are processed between two commits, at first and at most ...

@@ -12,7 +12,7 @@ from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.features.items.files import PAGE_KEY, Item, ItemError, keyed, made_by_users
 from scrawler.features.items.item_tables import ItemTable, ValueKind
 from scrawler.seeds.json_text import json_line
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 
 TABLE = "table:"
 NUMBER_KEY = "_number"  # of an item among those of its page, from 0

@@ -10,12 +10,12 @@ from sqlalchemy import ColumnElement, Connection, literal_column, select
 from scrawler.model.claims import Resting
 from scrawler.model.machines import LEASE, MachineState
 from scrawler.model.terms import Millis
-from scrawler.store.claims import Claims
-from scrawler.store.engine import Database
-from scrawler.store.overview import LIVING, held_by_thread, is_silent
-from scrawler.store.reports import Reports
-from scrawler.store.rows import AnyRow
-from scrawler.store.tables import machine, machine_statistics
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.overview import LIVING, held_by_thread, is_silent
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import AnyRow
+from scrawler.store.schema.tables import machine, machine_statistics
+from scrawler.store.sums.reports import Reports
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 

@@ -26,7 +26,7 @@ from scrawler.features.metrics.figures import Figures, MachineFigures, read_figu
 from scrawler.features.metrics.inside import copies_families, inside_families
 from scrawler.model.machines import LEASE
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 from scrawler.threads import start
 from scrawler.tuples.classes import NamedTuple
 

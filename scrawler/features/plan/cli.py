@@ -28,7 +28,7 @@ from scrawler.seeds.formats import read_entries
 from scrawler.seeds.importer import judged_batches
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import SETTING_NAMES, Settings
-from scrawler.store.sizes import Sizes
+from scrawler.store.reading.sizes import Sizes
 from scrawler.units import counted, human_seconds, parse_seconds
 from scrawler.urls.steps import make_steps
 

@@ -216,7 +216,7 @@ def _intake(settings: Settings, crawl: BareCrawl, asker: Asker) -> Intake:
 
     from scrawler.features.push.intake import Intake
     from scrawler.features.push.proofs import KeyFiles
-    from scrawler.store.boundary import CrawlBoundary
+    from scrawler.store.claims.boundary import CrawlBoundary
 
     boundary = CrawlBoundary(crawl.database, settings.boundary, crawl.stored.scope)
     key_files = KeyFiles(asker, threading.Event())

@@ -15,7 +15,7 @@ from scrawler.features.push.proof import Proof
 from scrawler.features.push.proofs import KeyFiles
 from scrawler.features.push.store.pushes import KnownSite, Pushes
 from scrawler.model.scope import Scope
-from scrawler.store.boundary import CrawlBoundary
+from scrawler.store.claims.boundary import CrawlBoundary
 from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, site_key

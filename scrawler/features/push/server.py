@@ -28,8 +28,8 @@ from scrawler.features.push.websub import Callbacks, Hubs
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.engine import Database
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.engines.engine import Database
 from scrawler.threads import start
 from scrawler.tuples.classes import dataclass
 

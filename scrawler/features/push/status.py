@@ -12,7 +12,7 @@ from scrawler.cli.tables import printable
 from scrawler.dates import iso_date
 from scrawler.features.push.store.pushes import listeners, tallies, waiting
 from scrawler.features.push.webhooks import Waiting, Webhooks
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 from scrawler.units import counted
 
 

@@ -14,11 +14,11 @@ from sqlalchemy import Connection, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model.terms import Millis
-from scrawler.store.engine import Database, database_time
-from scrawler.store.overview import LIVING
-from scrawler.store.processes import runs
-from scrawler.store.rows import AnyRow, inserting_new
-from scrawler.store.tables import machine, url_change, webhook
+from scrawler.store.claims.overview import LIVING
+from scrawler.store.claims.processes import runs
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.engines.rows import AnyRow, inserting_new
+from scrawler.store.schema.tables import machine, url_change, webhook
 from scrawler.tuples.classes import NamedTuple
 
 LEASE: Millis = 90_000  # for which others leave a webhook alone whose sender says nothing

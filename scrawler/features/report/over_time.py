@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from scrawler.dates import moment
 from scrawler.insight.sections import STACKED, Section, Table
 from scrawler.model.results import Result
-from scrawler.store.page_sums import PageSum
-from scrawler.store.periods import periods_between
+from scrawler.store.sums.page_sums import PageSum
+from scrawler.store.sums.periods import periods_between
 from scrawler.units import human_seconds
 
 _RESULTS_SHOWN = 7  # the most frequent ones; the others are one

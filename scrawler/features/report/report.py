@@ -28,18 +28,18 @@ from scrawler.insight.sections import Report, Section, Table
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import Millis, url_hash
 from scrawler.settings import crawl_title
-from scrawler.store.crawls import Crawl
-from scrawler.store.engine import Database
-from scrawler.store.guests import guests
-from scrawler.store.inboxes import exchanged
-from scrawler.store.losses import Losses
-from scrawler.store.page_lists import PageLists
-from scrawler.store.page_sums import page_sums
-from scrawler.store.reports import PARTIES, Reports
-from scrawler.store.rounds import Rounds
-from scrawler.store.seeds import SeedView
-from scrawler.store.thinned import all_sums
-from scrawler.store.traces import Traces
+from scrawler.store.claims.crawls import Crawl
+from scrawler.store.claims.seeds import SeedView
+from scrawler.store.commit.inboxes import exchanged
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.losses import Losses
+from scrawler.store.lists.rounds import Rounds
+from scrawler.store.reading.page_lists import PageLists
+from scrawler.store.reading.traces import Traces
+from scrawler.store.sums.guests import guests
+from scrawler.store.sums.page_sums import page_sums
+from scrawler.store.sums.reports import PARTIES, Reports
+from scrawler.store.sums.thinned import all_sums
 from scrawler.urls.scope import site_key
 
 _TYPES_SHOWN = 25

@@ -8,9 +8,9 @@ from typing import Any
 from scrawler.insight.results import flag_names
 from scrawler.insight.sections import Section, Table
 from scrawler.model.results import Result
-from scrawler.store.page_classes import DEEPEST, SIZES, TIMES
-from scrawler.store.page_sums import KindSum, PageSum
-from scrawler.store.reports import Sample
+from scrawler.store.sums.page_classes import DEEPEST, SIZES, TIMES
+from scrawler.store.sums.page_sums import KindSum, PageSum
+from scrawler.store.sums.reports import Sample
 from scrawler.units import format_bytes
 from scrawler.urls.verdict import COUNTED_AGAIN, Verdict
 

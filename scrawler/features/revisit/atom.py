@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 from scrawler.dates import iso_date
 from scrawler.features.revisit.log import ChangeView
 from scrawler.model.terms import Millis
-from scrawler.store.crawls import Crawl
+from scrawler.store.claims.crawls import Crawl
 
 MARK = "<generator>SCrawler</generator>"  # by it a file is known to be ours
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

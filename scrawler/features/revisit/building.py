@@ -21,7 +21,7 @@ from scrawler.features.revisit.publishing import UnreadLists
 from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.step import RevisitStep
 from scrawler.features.revisit.store.orders import Orders
-from scrawler.store.machines import Machines
+from scrawler.store.claims.machines import Machines
 from scrawler.threads import no_room, start
 
 if TYPE_CHECKING:

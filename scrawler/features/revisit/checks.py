@@ -6,8 +6,8 @@ from scrawler.errors import SettingsError
 from scrawler.feature import hooked
 from scrawler.features.revisit.settings import WITH_BUDGET, RevisitSettings
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import Database
 
 
 def check_budget(settings: Settings) -> None:

@@ -29,7 +29,7 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings, largest_record
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 from scrawler.upkeep import packed
 from scrawler.urls.scope import is_reachable, site_key
 

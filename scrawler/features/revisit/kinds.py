@@ -65,9 +65,9 @@ def _newest(before: PublishedRow, more: PublishedRow) -> PublishedRow:
     return more if before.changed_at <= more.changed_at else before
 
 
-URL_STATE = RowKind("scrawler.store.tables:url_state", UrlState._fields, key=2)
-URL_CHANGE = RowKind("scrawler.store.tables:url_change", UrlChange._fields, key=0)
-SITE_RATES = RowKind("scrawler.store.tables:site", SiteRates._fields, key=1)
-CELLS = RowKind("scrawler.store.tables:revisit_demand", CellRow._fields, key=2, of_two=_added)
-PUBLISHED = RowKind("scrawler.store.tables:published_url", PublishedRow._fields, key=2, of_two=_newest)
-PUBLISHER = RowKind("scrawler.store.tables:publisher", PublisherRow._fields, key=1)
+URL_STATE = RowKind("scrawler.store.schema.tables:url_state", UrlState._fields, key=2)
+URL_CHANGE = RowKind("scrawler.store.schema.tables:url_change", UrlChange._fields, key=0)
+SITE_RATES = RowKind("scrawler.store.schema.tables:site", SiteRates._fields, key=1)
+CELLS = RowKind("scrawler.store.schema.tables:revisit_demand", CellRow._fields, key=2, of_two=_added)
+PUBLISHED = RowKind("scrawler.store.schema.tables:published_url", PublishedRow._fields, key=2, of_two=_newest)
+PUBLISHER = RowKind("scrawler.store.schema.tables:publisher", PublisherRow._fields, key=1)

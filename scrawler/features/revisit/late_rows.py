@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from scrawler.features.revisit.kinds import CELLS, PUBLISHED, PUBLISHER, SITE_RATES, URL_CHANGE, URL_STATE
-from scrawler.store.batches import Batch
-from scrawler.store.engine import Database
+from scrawler.store.commit.batches import Batch
+from scrawler.store.engines.engine import Database
 
 if TYPE_CHECKING:
     from scrawler.features.revisit.store.rows import VisitRows

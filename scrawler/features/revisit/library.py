@@ -15,7 +15,7 @@ from scrawler.features.revisit.diff import diff as compared_lines
 from scrawler.features.revisit.log import Changes, ChangeView
 from scrawler.insight.contents import asked_for
 from scrawler.model.visits import ChangeKind
-from scrawler.store.rounds import Rounds, RoundView
+from scrawler.store.lists.rounds import Rounds, RoundView
 from scrawler.tuples.classes import dataclass
 
 _MOST_IN_FEED = 1_000

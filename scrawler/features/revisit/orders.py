@@ -13,8 +13,8 @@ from scrawler.features.revisit.store.orders import order_round
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import Database
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.steps import make_steps
 

@@ -19,7 +19,7 @@ from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.store.demand import Demands
 from scrawler.regular import open_regular
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.steps import make_steps
 

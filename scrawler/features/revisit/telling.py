@@ -10,10 +10,10 @@ from scrawler.insight.answer import Fact, utc
 from scrawler.insight.reporting import Added, Reported
 from scrawler.insight.sections import Section, Table
 from scrawler.model.visits import LISTED, NEVER, ChangeKind, UrlState
-from scrawler.store.engine import Database
-from scrawler.store.reports import Reports
-from scrawler.store.seeds import Seeds
-from scrawler.store.traces import MOST_READ, Traces
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.traces import MOST_READ, Traces
+from scrawler.store.sums.reports import Reports
 from scrawler.units import counted
 
 

@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from scrawler.errors import DatabaseUrlError
 from scrawler.features.serving.tables import TablesError
 from scrawler.features.serving.values import text_of
-from scrawler.store.parameters import KNOWN, checked_parameters
+from scrawler.store.engines.parameters import KNOWN, checked_parameters
 
 _POOL = 4
 

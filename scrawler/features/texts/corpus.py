@@ -28,8 +28,8 @@ from scrawler.insight.contents import PageReader
 from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import Result
 from scrawler.seeds.table_files import Column, Kind
-from scrawler.store.engine import Database
-from scrawler.store.page_lists import Last, PageFilter, PageLists, PageView
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.page_lists import Last, PageFilter, PageLists, PageView
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 _HTML = ("text/html", "application/xhtml+xml")

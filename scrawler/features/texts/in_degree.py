@@ -16,8 +16,8 @@ from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import Database
-from scrawler.store.page_lists import Last, PageFilter, PageLists
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.page_lists import Last, PageFilter, PageLists
 from scrawler.tuples.classes import dataclass
 
 _LEADING = (Result.FETCHED.value, Result.REDIRECT.value, Result.TOO_LARGE.value)  # these may lead to other URLs

@@ -27,10 +27,10 @@ from scrawler.extract.trees import tree_of
 from scrawler.features.texts.wacz import Described, PageList, WaczWriter, merged_lines
 from scrawler.insight.contents import NoTextError, PageContent, PageReader
 from scrawler.model.results import Result
-from scrawler.store.crawls import Crawl
-from scrawler.store.engine import Database
-from scrawler.store.page_lists import PageFilter, PageLists
-from scrawler.store.pages import Pages
+from scrawler.store.claims.crawls import Crawl
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.page_lists import PageFilter, PageLists
+from scrawler.store.reading.pages import Pages
 from scrawler.tuples.classes import dataclass
 
 _READ = 1 << 20

@@ -18,8 +18,8 @@ from click.testing import CliRunner, Result
 from scrawler.errors import RecordsLostError
 from scrawler.features.broken import links as of_broken
 from scrawler.features.broken.cli import broken
-from scrawler.store.engine import Waiting, connect
-from scrawler.store.page_lists import ALL_PAGES, PageFilter, PageLists, PageView
+from scrawler.store.engines.engine import Waiting, connect
+from scrawler.store.reading.page_lists import ALL_PAGES, PageFilter, PageLists, PageView
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, by_path, page, redirect
 from tests.integration.fetch.servers import RawServer, answer, path_of

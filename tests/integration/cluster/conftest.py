@@ -21,7 +21,7 @@ import pytest
 from scrawler.core.progress import RunSummary
 from scrawler.features.cluster.store.agents import Mail
 from scrawler.model.scope import Scope
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.limits import FAR, HANGS
 

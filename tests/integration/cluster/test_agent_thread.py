@@ -28,9 +28,9 @@ from scrawler.features.cluster.identity import NamedMachine
 from scrawler.features.cluster.store.agents import Mail
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
 from scrawler.urls.scope import site_key
 from tests.limits import FAR, HANGS
 from tests.torture.crawl import wait_for

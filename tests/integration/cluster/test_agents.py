@@ -26,8 +26,8 @@ from scrawler.features.synthweb.truth import party, reachable
 from scrawler.features.synthweb.web import SyntheticWeb
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.engine import open_database
-from scrawler.store.inboxes import exchanged
+from scrawler.store.commit.inboxes import exchanged
+from scrawler.store.engines.engine import open_database
 from scrawler.urls.scope import site_key
 from tests.integration.cluster.conftest import SCRAWLER, Agents, free_port, kill
 from tests.integration.crawl.hostile import NOT_FOUND, page

@@ -19,11 +19,11 @@ from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
 from scrawler.settings import Settings
-from scrawler.store.candidates import Candidates
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, Waiting, connect
-from scrawler.store.pages import Pages
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines.engine import Database, Waiting, connect
+from scrawler.store.reading.candidates import Candidates
+from scrawler.store.reading.pages import Pages
 from scrawler.urls.scope import site_key
 from tests.integration.fetch.servers import RawServer, Script
 from tests.ready import make_ready

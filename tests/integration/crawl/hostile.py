@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.model.seeds import SeedState
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.seeds import Seeds
 from tests.consistency import check_records
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 from tests.limits import HANGS

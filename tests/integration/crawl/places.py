@@ -9,7 +9,7 @@ from scrawler.features.broken.references import PageReferences, References
 from scrawler.insight.contents import PageReader
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 
 
 def lost_places(database: Database, reader: PageReader, settings: Settings) -> list[BrokenLink]:

@@ -24,11 +24,11 @@ from scrawler.features.synthweb.truth import party
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.machines import MachineState, Orders
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, open_database
-from scrawler.store.externals import AsCandidates, Externals
-from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.commit.externals import AsCandidates, Externals
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.frontier import Frontier
 from tests.forks import SCRAWLER, Fork, forks, plain_environment
 
 if TYPE_CHECKING:

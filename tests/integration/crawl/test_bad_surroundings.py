@@ -24,8 +24,8 @@ from scrawler.core.progress import Progress
 from scrawler.errors import ArchiveError, StoreBusyError
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.engine import Database, open_database
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.engines.engine import Database, open_database
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_whole, page, run_whole

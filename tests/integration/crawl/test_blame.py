@@ -18,7 +18,7 @@ from scrawler.fetch.robots import RobotsRules
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
-from scrawler.store.claims import Claims
+from scrawler.store.claims.claims import Claims
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.forks import run_python
@@ -72,9 +72,9 @@ def test_a_literal_that_has_killed_a_process_is_not_asked_for(condemned: bool) -
 
 _CLAIMS_AND_DIES = """
 import os, sys
-from scrawler.store.claims import Claims
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.claims import Claims
+from scrawler.store.engines.engine import open_database
+from scrawler.store.claims.machines import Machines
 import socket
 
 database = open_database(sys.argv[1])

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from scrawler.model.seeds import EndReason
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_whole, page
 from tests.integration.fetch.servers import RawServer, Script

@@ -14,10 +14,10 @@ from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.promoter import promote
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.candidates import Candidates
-from scrawler.store.engine import open_database
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.candidates import Candidates
 from scrawler.urls.verdict import Verdict
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_host, page, run_whole

@@ -13,9 +13,9 @@ from scrawler.insight.why import why
 from scrawler.model.exchange import Exchanged, Guests
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
-from scrawler.store.engine import open_database
-from scrawler.store.guests import guests
-from scrawler.store.inboxes import exchanged
+from scrawler.store.commit.inboxes import exchanged
+from scrawler.store.engines.engine import open_database
+from scrawler.store.sums.guests import guests
 from tests.integration.crawl.hostile import by_host, page
 from tests.integration.fetch.servers import answer
 

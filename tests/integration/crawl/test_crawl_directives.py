@@ -8,8 +8,8 @@ import pytest
 
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import EndReason
-from scrawler.store.engine import open_database
-from scrawler.store.page_lists import PageLists
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.page_lists import PageLists
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, asked, by_path, end_details, page, redirect, run_whole
 from tests.integration.fetch.servers import RawServer, answer

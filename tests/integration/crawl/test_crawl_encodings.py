@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import asked, by_path, page, run_whole
 from tests.integration.fetch.servers import RawServer, answer

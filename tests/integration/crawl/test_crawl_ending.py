@@ -11,9 +11,9 @@ from scrawler.core.distribution import selector
 from scrawler.core.distribution.openers import Opener, kept_open_by
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
-from scrawler.store.engine import Database, open_database
-from scrawler.store.externals import AsCandidates
-from scrawler.store.machines import Machines
+from scrawler.store.claims.machines import Machines
+from scrawler.store.commit.externals import AsCandidates
+from scrawler.store.engines.engine import Database, open_database
 from tests.integration.crawl.rig import running, watch
 from tests.integration.store.crawling import Worker
 from tests.limits import HANGS

@@ -18,10 +18,10 @@ from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.engine import open_database
-from scrawler.store.inboxes import exchanged
-from scrawler.store.tables import outbox
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.commit.inboxes import exchanged
+from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.tables import outbox
 from tests.integration.crawl.hostile import by_host, page
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from scrawler.insight.why import why
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
-from scrawler.store.engine import Database, open_database
-from scrawler.store.externals import AsCandidates
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.commit.externals import AsCandidates
+from scrawler.store.engines.engine import Database, open_database
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
 from tests.integration.crawl.hostile import by_path, page, run_whole

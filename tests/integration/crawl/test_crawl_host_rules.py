@@ -14,8 +14,8 @@ from scrawler.insight.why import why
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason
-from scrawler.store.control import Control
-from scrawler.store.engine import open_database
+from scrawler.store.claims.control import Control
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, RESOLVE, page
 from tests.integration.crawl.test_crawl_orders import running

@@ -16,9 +16,9 @@ from scrawler.errors import StoreBusyError
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.machines import MachineState
-from scrawler.store.claims import Claims
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
 from tests.dead import declare_dead
 from tests.integration.crawl.rig import truth, watch
 

@@ -17,7 +17,7 @@ from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, answer, page, redirect, run_whole
 from tests.integration.fetch.servers import RawServer, Visit, path_of

@@ -18,9 +18,9 @@ from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.truth import party
 from scrawler.model.machines import MachineState
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.control import Control
-from scrawler.store.engine import Database, open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.control import Control
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database, open_database
 from tests.dead import declare_dead
 from tests.integration.crawl.rig import truth, watch
 from tests.integration.fetch.servers import RawServer, Visit, answer

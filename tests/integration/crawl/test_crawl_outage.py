@@ -19,9 +19,9 @@ from scrawler.core.progress import Progress, RunSummary
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.machines import MachineState
 from scrawler.model.seeds import EndReason
-from scrawler.store.control import Control
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.control import Control
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import answer, path_of

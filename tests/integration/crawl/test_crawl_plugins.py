@@ -18,8 +18,8 @@ from scrawler.model.machines import MachineState
 from scrawler.model.seeds import EndReason
 from scrawler.plugins import PartKind
 from scrawler.settings import PART_KINDS, Settings, is_list
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import asked, by_path, page, redirect, run_whole
 from tests.integration.crawl.rig import truth

@@ -17,9 +17,9 @@ from scrawler.core.progress import Progress
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.truth import party
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
-from scrawler.store.overview import MachineView
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.overview import MachineView
+from scrawler.store.engines.engine import open_database
 from tests.consistency import check_records, orphans_of
 from tests.integration.crawl.hostile import LONGEST_RUN
 from tests.integration.crawl.rig import running, watch

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrawler.model.results import Result
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from scrawler.urls.verdict import Verdict
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import asked, by_path, page, run_whole

@@ -18,8 +18,8 @@ from scrawler.model.results import Result
 from scrawler.model.robots import RobotsRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.engine import open_database
-from scrawler.store.robots import RobotsCopies
+from scrawler.store.commit.robots import RobotsCopies
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.hostile import asked, by_host, by_path, end_details, page, redirect, run_whole
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of

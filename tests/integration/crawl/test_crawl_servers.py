@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.model.seeds import SeedState
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.rig import running, watch
 from tests.integration.crawl.watchful import CLOCK, WatchfulServer, by, most_at_once, smallest_gap
 from tests.limits import HANGS

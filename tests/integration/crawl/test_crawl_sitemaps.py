@@ -18,8 +18,8 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import open_database
-from scrawler.store.tables import sitemap_url
+from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.tables import sitemap_url
 from scrawler.urls.verdict import Verdict
 from tests.integration.crawl.hostile import NOT_FOUND, asked, by_path, good, page, redirect, run_whole
 from tests.integration.crawl.rig import running, watch

@@ -30,8 +30,8 @@ from scrawler.errors import StartError
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.machine_run import Launch
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
 from scrawler.supervisor import process as processes
 from scrawler.supervisor import supervisor as supervisors
 from scrawler.supervisor.messages import Failure, order_line, read_report, report_line

@@ -23,8 +23,8 @@ from scrawler.features.synthweb.spec import WebSpec
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.seeds import SeedState
-from scrawler.store.engine import open_database
-from scrawler.store.tables import site, thread_statistics
+from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.tables import site, thread_statistics
 from tests.integration.crawl.rig import watch
 from tests.limits import EARLY, FAR, HANGS
 

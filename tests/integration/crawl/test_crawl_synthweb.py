@@ -17,9 +17,9 @@ from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.truth import party
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.candidates import Candidates
-from scrawler.store.engine import open_database
-from scrawler.store.externals import AsCandidates
+from scrawler.store.commit.externals import AsCandidates
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.candidates import Candidates
 from scrawler.urls.verdict import COUNTED_AGAIN, Verdict
 from tests.integration.crawl.rig import watch
 

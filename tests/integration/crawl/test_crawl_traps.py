@@ -17,8 +17,8 @@ from scrawler.features.synthweb.traps.server import TrapWeb
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow, PatternRow
 from scrawler.model.seeds import EndReason
-from scrawler.store.engine import open_database
-from scrawler.store.frontier import Frontier
+from scrawler.store.engines.engine import open_database
+from scrawler.store.lists.frontier import Frontier
 from scrawler.urls.verdict import Verdict
 from tests.integration.crawl.rig import running
 

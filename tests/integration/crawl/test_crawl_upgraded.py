@@ -16,10 +16,10 @@ from scrawler.features.revisit.orders import begin_again
 from scrawler.features.synthweb.process import LoggedRequest, SynthServer
 from scrawler.model.records import Loss, LossKind
 from scrawler.model.results import Result
-from scrawler.store.engine import Database, open_database
-from scrawler.store.losses import Losses, LostSum
-from scrawler.store.tables import machine
-from scrawler.store.upgrade import upgrade_database
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.losses import Losses, LostSum
+from scrawler.store.schema.tables import machine
+from scrawler.store.upkeep.upgrade import upgrade_database
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.losses.losing import asked, totals

@@ -18,9 +18,9 @@ from scrawler.insight.why import why
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page, redirect, run_whole
 from tests.integration.fetch.servers import RawServer, Visit, answer

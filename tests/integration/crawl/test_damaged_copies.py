@@ -22,7 +22,7 @@ from scrawler.errors import RecordsLostError
 from scrawler.features.revisit.orders import begin_again
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
-from scrawler.store.engine import Waiting, connect
+from scrawler.store.engines.engine import Waiting, connect
 from tests.integration.crawl.earlier import another, file_of, records
 from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.fetch.servers import RawServer, Visit, path_of

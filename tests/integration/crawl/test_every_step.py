@@ -42,7 +42,7 @@ from scrawler.core.seen import LayeredSeen
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, check_whole, page, redirect
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of

@@ -10,7 +10,7 @@ import pytest
 
 from scrawler.app import retry_seeds
 from scrawler.model.seeds import EndReason
-from scrawler.store.retries import RETRYABLE
+from scrawler.store.lists.retries import RETRYABLE
 from tests.integration.crawl.hostile import NOT_FOUND, asked, by_path, page, run_whole
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.features.revisit.orders import begin_again
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of

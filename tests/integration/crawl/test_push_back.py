@@ -22,8 +22,8 @@ from scrawler.insight.why import why
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason
-from scrawler.store.engine import open_database
-from scrawler.store.tables import site
+from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.tables import site
 from tests.consistency import orphans_of
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import (

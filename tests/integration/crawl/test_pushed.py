@@ -13,7 +13,7 @@ from scrawler.features.push.store.pushes import Pushes
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.windows import Window
-from scrawler.store.engine import database_time, open_database
+from scrawler.store.engines.engine import database_time, open_database
 from scrawler.urls.scope import site_key
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page

@@ -11,8 +11,8 @@ import pytest
 from scrawler.core.machine.machine import Machine
 from scrawler.insight.why import why
 from scrawler.model.scope import Scope
-from scrawler.store.engine import open_database
-from scrawler.store.page_lists import PageLists, PageView
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.page_lists import PageLists, PageView
 from tests.integration.crawl.hostile import Reply, by_path, page, redirect
 from tests.integration.crawl.rig import watch
 from tests.integration.fetch.servers import RawServer, Visit, answer

@@ -28,9 +28,9 @@ from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, open_database
-from scrawler.store.page_sums import page_sums
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.sums.page_sums import page_sums
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page, redirect
 from tests.integration.crawl.places import lost_places

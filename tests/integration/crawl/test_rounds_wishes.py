@@ -22,9 +22,9 @@ from scrawler.features.revisit.policies.demand import is_shared
 from scrawler.features.revisit.store.demand import Demands
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines.engine import open_database
 from scrawler.urls.scope import site_key
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from scrawler.features.report.report import make_report
 from scrawler.features.revisit.keeping import make_revisits
 from scrawler.features.revisit.store.rounds import Begun
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.crawl.test_rounds import again
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of

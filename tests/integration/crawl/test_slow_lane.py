@@ -18,8 +18,8 @@ from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.engine import open_database
-from scrawler.store.tables import site
+from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.tables import site
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, NOT_FOUND, check_whole, page, run_whole
 from tests.integration.crawl.rig import running, watch

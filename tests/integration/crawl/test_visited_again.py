@@ -14,7 +14,7 @@ from scrawler.core.party.site import SiteContext
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.model.visits import KnownVisit, conditions
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.fetch.servers import RawServer, Visit, path_of

@@ -19,8 +19,8 @@ from scrawler.cli.why import why_command
 from scrawler.errors import RecordsLostError, SettingsError
 from scrawler.features.texts.cli_corpus import corpus
 from scrawler.features.texts.cli_wacz import wacz
-from scrawler.store.earlier import close_earlier, open_earlier
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.earlier import close_earlier, open_earlier
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page
 from tests.integration.fetch.servers import RawServer

@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 
 from scrawler.features.items.item_tables import ItemTable, ValueKind
 from scrawler.features.items.table import _MOST_COLUMNS
-from scrawler.store.engine import Database, open_database
+from scrawler.store.engines.engine import Database, open_database
 
 KEYS = ("_page", "_number")
 

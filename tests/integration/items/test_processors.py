@@ -8,8 +8,8 @@ import pytest
 
 from scrawler.errors import StoreError
 from scrawler.features.items.processors import Processed, Processors
-from scrawler.store.committed import Place
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.committed import Place
 from tests.integration.store.crawling import acknowledgement_lost
 
 

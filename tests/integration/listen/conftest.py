@@ -17,9 +17,9 @@ import pytest
 from scrawler.features.push.server import Listener, Listening
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines.engine import open_database
 from scrawler.urls.scope import site_key
 from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.fetch.servers import RawServer, Visit, path_of

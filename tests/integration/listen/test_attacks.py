@@ -14,7 +14,7 @@ from scrawler.features.push import app, server
 from scrawler.features.push.intake import digest_of, new_key
 from scrawler.features.push.store.pushes import Pushes
 from scrawler.model.scope import Scope
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from scrawler.urls.scope import site_key
 from tests.integration.listen.conftest import KEY, Rig
 from tests.limits import HANGS

@@ -10,7 +10,7 @@ import pytest
 
 from scrawler.features.push import owners as desk
 from scrawler.features.push.owners import challenge_of
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.hostile import page
 from tests.integration.listen.conftest import Rig, Site
 

@@ -11,9 +11,9 @@ from scrawler.features.push.store.subscriptions import ACTIVE, ASKED, LEAVING, S
 from scrawler.model.scope import Scope
 from scrawler.model.servers import Reserved
 from scrawler.model.windows import Window
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines.engine import Database
 
 HOME = "http://a.example/"
 

@@ -12,7 +12,7 @@ import pytest
 from scrawler.features.push.feeds import NoFeedError, discovered, read_feed
 from scrawler.features.push.store.subscriptions import Subscription, Subscriptions
 from scrawler.features.push.websub import DiscoveryError, subscribe
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.integration.crawl.hostile import page
 from tests.integration.fetch.servers import RawServer, Visit
 from tests.integration.listen.conftest import Answered, Rig, Site

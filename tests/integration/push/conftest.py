@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import insert
 
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import Database, open_database
-from scrawler.store.tables import seed, url_change
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.schema.tables import seed, url_change
 from tests.integration.crawl.conftest import crawl, serve
 from tests.integration.fetch.servers import RawServer, Visit
 

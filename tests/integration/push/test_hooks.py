@@ -17,9 +17,9 @@ from scrawler.features.push.telling.hooks import HookSender
 from scrawler.features.push.telling.sender import HttpSender
 from scrawler.features.push.webhooks import Hook, SettledChanges, Webhooks
 from scrawler.features.revisit.log import Changes
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.tables import machine, webhook
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import machine, webhook
 from tests.integration.fetch.servers import answer
 from tests.integration.push.conftest import Receiver, found
 

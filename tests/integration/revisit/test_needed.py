@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from scrawler.features.revisit.orders import begin_again
-from scrawler.store.engine import open_database
-from scrawler.store.features import has_rows_of
+from scrawler.store.engines.engine import open_database
+from scrawler.store.upkeep.features import has_rows_of
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page
 from tests.integration.fetch.servers import RawServer

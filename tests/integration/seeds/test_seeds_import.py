@@ -22,9 +22,9 @@ from scrawler.seeds.formats import Entry, read_entries
 from scrawler.seeds.importer import BATCH, ImportCounts, import_seeds
 from scrawler.seeds.rejects import TOLD, open_rejects
 from scrawler.seeds.table_files import open_table
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, open_database
-from scrawler.store.seeds import Added, NewSeed, Seeds, Turn
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.seeds import Added, NewSeed, Seeds, Turn
+from scrawler.store.engines.engine import Database, open_database
 from tests.limits import HANGS
 
 Import = Callable[[Path], tuple[ImportCounts, list[Entry]]]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrawler.store.engine import Database, open_database
+from scrawler.store.engines.engine import Database, open_database
 from tests.ready import make_ready
 
 

@@ -19,11 +19,11 @@ from scrawler.model.results import Result
 from scrawler.model.rows import ExternalRow, PageRow
 from scrawler.model.seeds import SeedCounts
 from scrawler.model.terms import url_hash
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import Added, NewSeed, Seeds
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import Added, NewSeed, Seeds
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.engines.engine import Database
 
 
 def as_stored(text: str, database: Database) -> str:

@@ -19,12 +19,12 @@ from scrawler.features.synthweb.changes import PageChanges
 from scrawler.model.lanes import REVISIT
 from scrawler.model.scope import Scope
 from scrawler.model.visits import LISTED, UrlState
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.frontier import state_of
-from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.store.tables import url_state
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.frontier import state_of
+from scrawler.store.schema.tables import url_state
 from tests.unit.revisit.rows import row_at
 
 DAY = 86_400_000

@@ -26,9 +26,9 @@ from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import SLOW, ChunkRow, LaneKey, LaneKind
 from scrawler.model.results import Result
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.engine import Database
-from scrawler.store.frontier import Frontier
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.frontier import Frontier
 from scrawler.urls.analyzer import UrlAnalyzer
 from tests.crawl_rules import crawl_rules
 from tests.integration.store.crawling import Worker

@@ -13,10 +13,10 @@ from scrawler.seeds.exporter import COLUMNS, Selection, UrlKind, export_urls
 from scrawler.seeds.files import Format
 from scrawler.seeds.promoter import promote
 from scrawler.seeds.table_files import text_writer
-from scrawler.store import locking
-from scrawler.store.candidates import Candidates
-from scrawler.store.engine import open_database
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines import locking
+from scrawler.store.engines.engine import open_database
+from scrawler.store.reading.candidates import Candidates
 from scrawler.urls.boundary import BoundaryRule
 from tests.integration.store.crawling import Worker, candidate, page, seed_delta, site_delta
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from scrawler.model.scope import Boundary, Scope
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.engines.engine import Database
 from tests.integration.store.crawling import add
 
 

@@ -5,16 +5,16 @@ from sqlalchemy import create_engine, insert, select
 
 from scrawler.model.rows import ExternalRow
 from scrawler.model.terms import url_hash
-from scrawler.store import tables
-from scrawler.store.candidates import Candidates, CandidateView
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.engine import Database, open_database
-from scrawler.store.externals import AsCandidates
-from scrawler.store.migrations import migration_texts, statements
-from scrawler.store.tables import PART
-from scrawler.store.tables import candidate as stored
-from scrawler.store.tables import page as stored_page
-from scrawler.store.upgrade import upgrade_database
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.commit.externals import AsCandidates
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.reading.candidates import Candidates, CandidateView
+from scrawler.store.schema import tables
+from scrawler.store.schema.migrations import migration_texts, statements
+from scrawler.store.schema.tables import PART
+from scrawler.store.schema.tables import candidate as stored
+from scrawler.store.schema.tables import page as stored_page
+from scrawler.store.upkeep.upgrade import upgrade_database
 from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
 from tests.stored import dialect_of
 
@@ -156,7 +156,7 @@ def test_candidates_from_before_there_were_parts_are_found(database_url: str) ->
 
 def test_a_seed_has_no_more_candidates_than_it_may(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known is counted on, what is left out is counted, and a few of it are told; other seeds have room."""
-    monkeypatch.setattr("scrawler.store.candidate_room._COUNTED_FROM", 4)
+    monkeypatch.setattr("scrawler.store.commit.candidate_room._COUNTED_FROM", 4)
     add(database, "http://a.org/", "http://b.org/")
     worker = Worker.of(database)
     sites = {site.seeds[0].url: site for site in worker.claim(2)}

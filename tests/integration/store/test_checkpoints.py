@@ -13,17 +13,17 @@ from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.robots import RobotsRecord
 from scrawler.model.rows import ExternalRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
-from scrawler.store.bulk import BulkUpdate
-from scrawler.store.candidates import Candidates
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.engine import Database, open_database
-from scrawler.store.externals import AsCandidates
-from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines
-from scrawler.store.pages import Pages
-from scrawler.store.seeds import Seeds
-from scrawler.store.tables import seed
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.commit.externals import AsCandidates
+from scrawler.store.engines.bulk import BulkUpdate
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.frontier import Frontier
+from scrawler.store.reading.candidates import Candidates
+from scrawler.store.reading.pages import Pages
+from scrawler.store.schema.tables import seed
 from tests.integration.store.crawling import (
     Worker,
     acknowledgement_lost,

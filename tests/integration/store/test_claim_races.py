@@ -11,12 +11,12 @@ from sqlalchemy import Engine, event, select
 
 from scrawler.model.claims import HeldSites
 from scrawler.model.machines import MachineState
-from scrawler.store import claims, shares
-from scrawler.store.engine import Database, open_database
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.store.sites import lock_sites
-from scrawler.store.tables import site
+from scrawler.store.claims import claims, shares
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.claims.sites import lock_sites
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.schema.tables import site
 from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker
 from tests.integration.store.racing import claim_all

@@ -9,10 +9,10 @@ import pytest
 from scrawler.model.claims import Resting, WorkLeft
 from scrawler.model.lanes import LaneState
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.claims import Claims
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines.engine import Database
 from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, seed_delta, site_delta
 

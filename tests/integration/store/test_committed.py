@@ -7,10 +7,10 @@ from contextlib import suppress
 from sqlalchemy import Connection, insert
 
 from scrawler.model.results import Result
-from scrawler.store.committed import PageFollower, Place, listed_pages, newest_place, pages_of
-from scrawler.store.engine import Database, open_database
-from scrawler.store.machines import Machines
-from scrawler.store.tables import page as page_table
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.reading.committed import PageFollower, Place, listed_pages, newest_place, pages_of
+from scrawler.store.schema.tables import page as page_table
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 

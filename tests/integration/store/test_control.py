@@ -10,13 +10,13 @@ from sqlalchemy import update
 from scrawler.errors import StoreError
 from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.model.scope import Scope
-from scrawler.store.control import Control
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import Seeds
-from scrawler.store.starts import Starts
-from scrawler.store.tables import crawl, machine
+from scrawler.store.claims.control import Control
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.claims.starts import Starts
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import crawl, machine
 from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, add
 

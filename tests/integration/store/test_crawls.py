@@ -8,11 +8,11 @@ from sqlalchemy import select
 
 from scrawler.errors import StoreError
 from scrawler.model.scope import Scope
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import Seeds
-from scrawler.store.tables import run
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import run
 from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, add
 

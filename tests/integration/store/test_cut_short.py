@@ -15,9 +15,9 @@ import pytest
 from sqlalchemy import Engine, create_engine, event
 
 from scrawler.errors import StoreBusyError, StoreError
-from scrawler.store.engine import open_database
-from scrawler.store.migrations import migration_texts, statements
-from scrawler.store.upgrade import upgrade_database
+from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.migrations import migration_texts, statements
+from scrawler.store.upkeep.upgrade import upgrade_database
 from tests.forks import run_python
 from tests.limits import HANGS
 from tests.mariadb import MariaDb
@@ -28,7 +28,7 @@ _NAMES = (f"crawl_cut_{number}" for number in range(10_000))
 _KILLED = """\
 import os, signal, sys
 from sqlalchemy import Engine, event
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 left = int(sys.argv[2])
 @event.listens_for(Engine, "after_cursor_execute")
 def after(connection, cursor, statement, parameters, context, many):

@@ -6,11 +6,11 @@ from sqlalchemy import insert, select, update
 
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.engine import Database
-from scrawler.store.reports import Reports
-from scrawler.store.seeds import Seeds
-from scrawler.store.tables import page as page_table
-from scrawler.store.tables import seed, site
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import page as page_table
+from scrawler.store.schema.tables import seed, site
+from scrawler.store.sums.reports import Reports
 from tests.integration.store.crawling import Worker, add, page
 
 ENDS = (

@@ -17,9 +17,9 @@ from sqlalchemy import Connection, insert, make_url, select, update
 
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model.machines import LEASE
-from scrawler.store.engine import SMALL_CACHE, Database, Waiting, open_database
-from scrawler.store.migrations import migration_texts
-from scrawler.store.tables import site
+from scrawler.store.engines.engine import SMALL_CACHE, Database, Waiting, open_database
+from scrawler.store.schema.migrations import migration_texts
+from scrawler.store.schema.tables import site
 from tests.integration.store.crawling import add
 from tests.limits import HANGS
 from tests.mariadb import MariaDb

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from scrawler.model.machines import MachineState
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database
 
 LEASE = 1_000  # milliseconds
 BEAT = 0.1  # seconds

@@ -9,12 +9,12 @@ from scrawler.errors import StoreError
 from scrawler.model.robots import RobotsRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.rows import AnyRow
-from scrawler.store.seeds import Seeds
-from scrawler.store.tables import machine, robots, site
-from scrawler.store.upgrade import upgrade_database
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import AnyRow
+from scrawler.store.schema.tables import machine, robots, site
+from scrawler.store.upkeep.upgrade import upgrade_database
 from tests.integration.store.crawling import Worker, add, seed_delta, site_delta
 
 _BOTH = ("http://a.test/", "http://a.test./")

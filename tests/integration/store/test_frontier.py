@@ -7,9 +7,9 @@ from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import Database, open_database
-from scrawler.store.frontier import Frontier
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.frontier import Frontier
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 

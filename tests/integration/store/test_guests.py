@@ -16,13 +16,13 @@ from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.engine import Database
-from scrawler.store.features import has_rows_of
-from scrawler.store.guests import guests
-from scrawler.store.inboxes import exchanged
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import Seeds
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.commit.inboxes import exchanged
+from scrawler.store.engines.engine import Database
+from scrawler.store.sums.guests import guests
+from scrawler.store.upkeep.features import has_rows_of
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, page, seed_delta, site_delta
 
 HOME, THERE = "http://b.org/", "http://b.org/hidden"

@@ -16,16 +16,16 @@ from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.engine import Database, open_database
-from scrawler.store.externals import SENT
-from scrawler.store.inboxes import Inboxes, Lone, exchanged
-from scrawler.store.migrations import migration_texts, statements
-from scrawler.store.openings import Opening, Party, opening
-from scrawler.store.seeds import Seeds
-from scrawler.store.tables import candidate, inbox, seed, site
-from scrawler.store.upgrade import upgrade_database
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.commit.externals import SENT
+from scrawler.store.commit.inboxes import Inboxes, Lone, exchanged
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.openings import Opening, Party, opening
+from scrawler.store.schema.migrations import migration_texts, statements
+from scrawler.store.schema.tables import candidate, inbox, seed, site
+from scrawler.store.upkeep.upgrade import upgrade_database
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, page, seed_delta, site_delta
 from tests.stored import BEFORE, dialect_of
 

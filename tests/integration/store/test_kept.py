@@ -11,7 +11,7 @@ from scrawler.features.revisit.policies.estimator import DAY_S
 from scrawler.features.revisit.policies.policy import freshness, optimal_visits
 from scrawler.features.synthweb.changes import Changes
 from scrawler.features.synthweb.spec import WebSpec
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.integration.store.kept import BEGIN, DAY, HOUR, KeptSite
 
 PAGES, DAYS, EVERY = 48, 80, 6  # so many days on average between two visits of a page

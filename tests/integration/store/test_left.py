@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
-from scrawler.store.engine import Database
-from scrawler.store.left import crawl_left
-from scrawler.store.sizes import Sizes
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.left import crawl_left
+from scrawler.store.reading.sizes import Sizes
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 

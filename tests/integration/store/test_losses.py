@@ -10,11 +10,11 @@ import pytest
 from sqlalchemy import Engine, event, insert
 
 from scrawler.model.records import UNCOUNTED, Loss, LossKind
-from scrawler.store.engine import Database, open_database
-from scrawler.store.losses import Losses
-from scrawler.store.lost_rows import LostRows, TakenBack
-from scrawler.store.tables import page as pages
-from scrawler.store.vain import VainRevisits
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.losses import Losses
+from scrawler.store.lists.lost_rows import LostRows, TakenBack
+from scrawler.store.lists.vain import VainRevisits
+from scrawler.store.schema.tables import page as pages
 from tests.integration.store.crawling import add, page
 from tests.proxy import Proxy
 

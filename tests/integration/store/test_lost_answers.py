@@ -10,14 +10,14 @@ from sqlalchemy import func, select
 
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model.seeds import SeedCounts, SeedState
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, Waiting, open_database
-from scrawler.store.machines import Machines
-from scrawler.store.tables import candidate as candidates
-from scrawler.store.tables import machine, run, seed
-from scrawler.store.tables import page as pages
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.engines.engine import Database, Waiting, open_database
+from scrawler.store.schema.tables import candidate as candidates
+from scrawler.store.schema.tables import machine, run, seed
+from scrawler.store.schema.tables import page as pages
 from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
 from tests.proxy import Proxy
 

@@ -14,13 +14,13 @@ from sqlalchemy import Connection, event, select, update
 from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
-from scrawler.store.control import Control
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, open_database
-from scrawler.store.machines import Machines
-from scrawler.store.samples import SAMPLE_EVERY, MachineSample
-from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.store.tables import machine, machine_statistics, thread_statistics
+from scrawler.store.claims.control import Control
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.samples import SAMPLE_EVERY, MachineSample
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.schema.tables import machine, machine_statistics, thread_statistics
 from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, page, seed_delta, site_delta
 
@@ -220,7 +220,7 @@ def test_statistics_are_written_at_first_then_now_and_then_when_the_state_change
 
 
 def test_statistics_are_written_every_ten_seconds(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrawler.store.samples.SAMPLE_EVERY", 200)
+    monkeypatch.setattr("scrawler.store.claims.samples.SAMPLE_EVERY", 200)
     number, machines = _register(database), Machines(database)
     _start_earlier(database, 200)
     begun = time.monotonic()

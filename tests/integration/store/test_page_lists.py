@@ -9,9 +9,9 @@ import pytest
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow, RelationRow
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import Database
-from scrawler.store.page_lists import SORTED_BY, PageFilter, PageLists, PageView
-from scrawler.store.traces import Traces
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.page_lists import SORTED_BY, PageFilter, PageLists, PageView
+from scrawler.store.reading.traces import Traces
 from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
 
 HOME = "http://a.org/"

@@ -8,11 +8,11 @@ import pytest
 
 from scrawler.errors import StoreError
 from scrawler.model.records import CdxRow
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.engine import Database
-from scrawler.store.orphans import Orphans, OrphanWriter
-from scrawler.store.pages import Pages
-from scrawler.store.tables import orphan
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.orphans import Orphans, OrphanWriter
+from scrawler.store.reading.pages import Pages
+from scrawler.store.schema.tables import orphan
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 

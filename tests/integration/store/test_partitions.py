@@ -18,12 +18,12 @@ from scrawler.model.claims import ClaimedSite
 from scrawler.model.machines import Living, MachineState
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.claims import Claims
-from scrawler.store.control import Control
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.store.tables import machine
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.control import Control
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import machine
 from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, seed_delta, site_delta
 

@@ -18,15 +18,15 @@ from scrawler.features.revisit.log import Changes
 from scrawler.model.results import Result
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings
-from scrawler.store.candidates import Candidates
-from scrawler.store.committed import pages_of
-from scrawler.store.engine import Database, open_database
-from scrawler.store.frontier import Frontier
-from scrawler.store.page_lists import Last, PageFilter, PageLists
-from scrawler.store.sizes import Sizes
-from scrawler.store.statistics import tell_statistics_again
-from scrawler.store.traces import Traces
-from scrawler.store.upgrade import upgrade_database
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.frontier import Frontier
+from scrawler.store.reading.candidates import Candidates
+from scrawler.store.reading.committed import pages_of
+from scrawler.store.reading.page_lists import Last, PageFilter, PageLists
+from scrawler.store.reading.sizes import Sizes
+from scrawler.store.reading.traces import Traces
+from scrawler.store.upkeep.statistics import tell_statistics_again
+from scrawler.store.upkeep.upgrade import upgrade_database
 from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
 from tests.stored import load_schema
 

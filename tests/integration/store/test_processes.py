@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from scrawler.store.processes import identify, runs
+from scrawler.store.claims.processes import identify, runs
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is of Linux")
 

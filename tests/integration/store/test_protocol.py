@@ -30,13 +30,14 @@ from scrawler.errors import LeaseLostError
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import NORMAL
 from scrawler.model.seeds import SeedState
-from scrawler.store import frontier, locking
-from scrawler.store.ahead import LISTED_IN
-from scrawler.store.engine import Database, open_database
-from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines
-from scrawler.store.pages import Pages
-from scrawler.store.tables import metadata
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines import locking
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists import frontier
+from scrawler.store.lists.ahead import LISTED_IN
+from scrawler.store.lists.frontier import Frontier
+from scrawler.store.reading.pages import Pages
+from scrawler.store.schema.tables import metadata
 from tests.dead import declare_dead
 from tests.integration.store.crawling import add
 from tests.integration.store.protocol import Machine, Web

@@ -10,11 +10,11 @@ from scrawler.features.broken import section as broken_section_module
 from scrawler.features.broken.section import broken_section
 from scrawler.model.results import PageFlag
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import Database
-from scrawler.store.page_sums import page_sums
-from scrawler.store.reports import Reports, SlowSite
-from scrawler.store.tables import page as page_table
-from scrawler.store.tables import seed, site
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import page as page_table
+from scrawler.store.schema.tables import seed, site
+from scrawler.store.sums.page_sums import page_sums
+from scrawler.store.sums.reports import Reports, SlowSite
 from tests.integration.store.crawling import Worker, add, page
 
 HOME = "http://a.org/"

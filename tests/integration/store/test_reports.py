@@ -17,16 +17,17 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store import page_groups, sqlite_sums
-from scrawler.store import periods as periods_module
-from scrawler.store.engine import Database, open_database
-from scrawler.store.page_classes import DEEPEST, SIZES, TIMES, class_of
-from scrawler.store.page_sums import PageSums, page_sums
-from scrawler.store.pages import Pages
-from scrawler.store.periods import periods_between
-from scrawler.store.reports import PARTIES, Reports
-from scrawler.store.tables import candidate, seed, site
-from scrawler.store.tables import page as page_table
+from scrawler.store.engines import sqlite_sums
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.reading.pages import Pages
+from scrawler.store.schema.tables import candidate, seed, site
+from scrawler.store.schema.tables import page as page_table
+from scrawler.store.sums import page_groups
+from scrawler.store.sums import periods as periods_module
+from scrawler.store.sums.page_classes import DEEPEST, SIZES, TIMES, class_of
+from scrawler.store.sums.page_sums import PageSums, page_sums
+from scrawler.store.sums.periods import periods_between
+from scrawler.store.sums.reports import PARTIES, Reports
 from tests.integration.store.crawling import Worker, add, page
 
 _TYPES = (

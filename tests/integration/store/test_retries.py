@@ -10,14 +10,14 @@ from sqlalchemy import select
 from scrawler.model.lanes import WANTED, ChunkRow, LaneState
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
-from scrawler.store import retries
-from scrawler.store.engine import Database
-from scrawler.store.frontier import Frontier
-from scrawler.store.pages import Pages
-from scrawler.store.retries import Retries, Taken
-from scrawler.store.seeds import Seeds
-from scrawler.store.slow import SlowSeeds
-from scrawler.store.tables import chunk, orphan, robots_record, site
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.claims.slow import SlowSeeds
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists import retries
+from scrawler.store.lists.frontier import Frontier
+from scrawler.store.lists.retries import Retries, Taken
+from scrawler.store.reading.pages import Pages
+from scrawler.store.schema.tables import chunk, orphan, robots_record, site
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 PASSING = [Result.TIMEOUT, Result.CUT, Result.CONNECT_FAILED, Result.ROBOTS_UNAVAILABLE, Result.HTTP_ERROR]

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from scrawler.model.robots import RobotsRow
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import Database
-from scrawler.store.robots import RobotsCopies
+from scrawler.store.commit.robots import RobotsCopies
+from scrawler.store.engines.engine import Database
 from tests.integration.store.crawling import Worker, add, seed_delta, site_delta
 
 

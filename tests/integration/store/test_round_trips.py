@@ -9,12 +9,12 @@ import pytest
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import LaneState
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.engine import Database, open_database
-from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines
-from scrawler.store.samples import MachineSample
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.samples import MachineSample
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.frontier import Frontier
 from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
 from tests.proxy import Proxy
 

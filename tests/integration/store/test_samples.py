@@ -11,11 +11,11 @@ from sqlalchemy import func as sql
 
 from scrawler.model.machines import MachineState
 from scrawler.model.terms import Millis
-from scrawler.store import samples
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.samples import Look, MachineSample, Samples
-from scrawler.store.tables import machine, machine_statistics, thread_statistics
+from scrawler.store.claims import samples
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.samples import Look, MachineSample, Samples
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import machine, machine_statistics, thread_statistics
 
 MINUTE, HOUR = 60_000, 3_600_000
 COLUMNS = [

@@ -22,11 +22,11 @@ import scrawler
 from scrawler.errors import StoreError
 from scrawler.features.cluster.store.partitions import MappedPartition
 from scrawler.model.partitions import PartitionKind
-from scrawler.store.engine import open_database
-from scrawler.store.machines import Machines
-from scrawler.store.migrations import migration_texts, schema_text, statements
-from scrawler.store.tables import metadata, set_options, statistics_of
-from scrawler.store.upgrade import upgrade_database
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.migrations import migration_texts, schema_text, statements
+from scrawler.store.schema.tables import metadata, set_options, statistics_of
+from scrawler.store.upkeep.upgrade import upgrade_database
 from tests.limits import HANGS
 from tests.stored import BEFORE, NEWEST, SCHEMAS, dialect_of, load_schema, newer_than, on_engines_with_them
 

@@ -12,11 +12,11 @@ from scrawler.errors import StoreError
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import Added, NewSeed, SeedLine, Seeds, turns
-from scrawler.store.tables import machine, seed
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import Added, NewSeed, SeedLine, Seeds, turns
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import machine, seed
 from tests.integration.store.crawling import Worker, add, as_stored, seed_delta, site_delta
 
 

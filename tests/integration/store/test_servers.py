@@ -19,11 +19,11 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.model.scope import Scope
 from scrawler.model.servers import Standing
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.servers import Servers, share_of
-from scrawler.store.tables import server, server_place
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.servers import Servers, share_of
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import server, server_place
 from tests.crawl_rules import crawl_rules
 
 PER_IP = 5

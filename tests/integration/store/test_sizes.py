@@ -11,8 +11,8 @@ from scrawler.model.robots import RobotsRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.sizes import SizedSite
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import Database
-from scrawler.store.sizes import Sizes
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.sizes import Sizes
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 _BODY = zlib.compress(b"User-agent: *\nCrawl-delay: 5\n")

@@ -13,12 +13,12 @@ from sqlalchemy import update
 
 from scrawler.model.machines import LEASE
 from scrawler.model.scope import Scope
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.processes import identify
-from scrawler.store.starts import LONGEST, Starts
-from scrawler.store.tables import crawl
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.processes import identify
+from scrawler.store.claims.starts import LONGEST, Starts
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import crawl
 
 
 @pytest.fixture

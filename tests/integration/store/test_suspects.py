@@ -7,8 +7,8 @@ from scrawler.core.blame.deaths import Deaths
 from scrawler.core.blame.slots import reading_file
 from scrawler.model.suspects import CONDEMNED, SUSPECTED, SuspectRow
 from scrawler.model.terms import url_hash
-from scrawler.store.engine import open_database
-from scrawler.store.suspects import Suspects
+from scrawler.store.claims.suspects import Suspects
+from scrawler.store.engines.engine import open_database
 from tests.forks import run_python
 from tests.proxy import Proxy
 
@@ -58,8 +58,8 @@ _KILLED_BEFORE_IT_REMOVES_THE_FILE = """
 import os, signal, sys
 from pathlib import Path
 from scrawler.core.blame.deaths import Deaths
-from scrawler.store.engine import open_database
-from scrawler.store.suspects import Suspects
+from scrawler.store.engines.engine import open_database
+from scrawler.store.claims.suspects import Suspects
 
 url, folder, prefix = sys.argv[1:]
 

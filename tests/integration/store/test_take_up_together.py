@@ -18,8 +18,8 @@ from scrawler.model.deltas import Rehoming
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.results import Result
 from scrawler.model.seeds import Seed, SeedCounts, SeedState
-from scrawler.store.engine import Database
-from scrawler.store.frontier import Frontier
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.frontier import Frontier
 from scrawler.urls.analyzer import UrlAnalyzer
 from tests.crawl_rules import crawl_rules
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta

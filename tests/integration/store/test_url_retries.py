@@ -11,13 +11,13 @@ from scrawler.model.deltas import SeedDelta
 from scrawler.model.lanes import WANTED
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
-from scrawler.store import url_retries
-from scrawler.store.engine import Database
-from scrawler.store.frontier import Frontier
-from scrawler.store.pages import Pages
-from scrawler.store.seeds import Seeds
-from scrawler.store.tables import chunk, orphan, seed
-from scrawler.store.url_retries import TakenUrls, UrlRetries
+from scrawler.store.claims.seeds import Seeds
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists import url_retries
+from scrawler.store.lists.frontier import Frontier
+from scrawler.store.lists.url_retries import TakenUrls, UrlRetries
+from scrawler.store.reading.pages import Pages
+from scrawler.store.schema.tables import chunk, orphan, seed
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 from tests.integration.store.test_retries import pack
 

@@ -19,9 +19,9 @@ from scrawler.model.events import (
 from scrawler.model.machines import MachineState
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
-from scrawler.store.engine import Database
-from scrawler.store.machines import Machines
-from scrawler.store.watching import CrawlWatch
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.watching import CrawlWatch
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 

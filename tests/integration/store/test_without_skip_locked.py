@@ -12,12 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import Engine, event, select, update
 
-from scrawler.store import claims, locking
-from scrawler.store.engine import Database, open_database
-from scrawler.store.locking import knows_skip_locked
-from scrawler.store.machines import Machines
-from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.store.tables import machine, site
+from scrawler.store.claims import claims
+from scrawler.store.claims.machines import Machines
+from scrawler.store.claims.seeds import NewSeed, Seeds
+from scrawler.store.engines import locking
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.engines.locking import knows_skip_locked
+from scrawler.store.schema.tables import machine, site
 from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, add
 from tests.integration.store.racing import claim_all_without_skip_locked

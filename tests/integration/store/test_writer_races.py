@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 from tests.integration.store.crawling import add
 from tests.integration.store.racing import WRITERS, write_or_promote
 from tests.together import together

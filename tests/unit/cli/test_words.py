@@ -15,7 +15,7 @@ from scrawler.core.party.decisions import end_detail
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.model.seeds import SeedCounts
 from scrawler.seeds.importer import ImportCounts
-from scrawler.store.losses import LostSum
+from scrawler.store.lists.losses import LostSum
 from scrawler.upkeep import Verified
 
 ONE = Verified(1, 1, 2, verified=0, read=1, whole=1, gone=1, accepted=1, unknown=1)

@@ -31,9 +31,9 @@ WITHOUT_ARGUMENTS = {
     "scrawler.fetch.old_tls.accept_old_servers",
     "scrawler.urls.scope._suffixes",
     "scrawler.settings.sites._suffixes",
-    "scrawler.store.sqlite_sums.attached",
+    "scrawler.store.engines.sqlite_sums.attached",
 }
-OF_THIS_HOST = {"scrawler.store.processes"}  # module whose caches are keyed by nothing that comes from the web
+OF_THIS_HOST = {"scrawler.store.claims.processes"}  # module whose caches are keyed by nothing that comes from the web
 
 
 def caches() -> dict[str, _lru_cache_wrapper[object]]:

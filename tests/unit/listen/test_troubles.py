@@ -12,8 +12,8 @@ from scrawler.errors import StoreError
 from scrawler.features.push.store.pushes import KnownSite, Pushes
 from scrawler.features.push.troubles import Troubles
 from scrawler.model.scope import Scope
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.engines.engine import open_database
 
 
 def test_a_trouble_is_told_once_while_it_lasts() -> None:

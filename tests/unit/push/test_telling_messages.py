@@ -14,7 +14,7 @@ from scrawler.features.push.telling.message import fitting, message_body, signed
 from scrawler.features.revisit.atom import feed_lines
 from scrawler.features.revisit.log import ChangeView
 from scrawler.model.scope import Scope
-from scrawler.store.crawls import Crawl
+from scrawler.store.claims.crawls import Crawl
 
 CRAWL = Crawl(1, "news & <more>", Scope.HOST, 1_700_000_000_000)
 ATOM = "{http://www.w3.org/2005/Atom}"

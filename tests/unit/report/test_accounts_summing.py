@@ -13,9 +13,9 @@ from scrawler.features.report.summing import (
 from scrawler.insight.sections import Section, Table
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import SeedCounts
-from scrawler.store.page_classes import DEEPEST
-from scrawler.store.page_sums import KindSum, PageSum
-from scrawler.store.reports import Sample
+from scrawler.store.sums.page_classes import DEEPEST
+from scrawler.store.sums.page_sums import KindSum, PageSum
+from scrawler.store.sums.reports import Sample
 
 PAGES = [
     PageSum("fetched", 200, 0, 0, 0, 1, 100, 0, 1_000, 1_000, 1),

@@ -10,8 +10,8 @@ from scrawler.features.report.over_time import OTHERS, short_times, time_section
 from scrawler.features.report.plots import stacks
 from scrawler.insight.sections import Report, Table
 from scrawler.model.results import Result
-from scrawler.store.page_sums import PageSum
-from scrawler.store.periods import MOST_PERIODS, periods_between
+from scrawler.store.sums.page_sums import PageSum
+from scrawler.store.sums.periods import MOST_PERIODS, periods_between
 
 HOUR = 3_600_000
 START = 1_790_000_000_000 // HOUR * HOUR

@@ -15,7 +15,7 @@ from scrawler.features.revisit.visiting import Visiting
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
 from scrawler.settings import Settings
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.crawl_rules import crawl_rules

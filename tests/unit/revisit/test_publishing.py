@@ -32,7 +32,7 @@ from scrawler.model.lanes import SITEMAP
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.crawl_rules import crawl_rules

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from scrawler.model.rows import ExternalRow, PageRow
-from scrawler.store.bulk import LONGEST_TEXT, BulkInsert, _by_length, _by_size, _storable
-from scrawler.store.ddl import DIALECTS, dialect_of
-from scrawler.store.tables import candidate, page
+from scrawler.store.engines.bulk import LONGEST_TEXT, BulkInsert, _by_length, _by_size, _storable
+from scrawler.store.schema.ddl import DIALECTS, dialect_of
+from scrawler.store.schema.tables import candidate, page
 
 
 @pytest.mark.parametrize("dialect", [dialect_of(name) for name in DIALECTS], ids=DIALECTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrawler.errors import StoreError
-from scrawler.store.faults import mapped, read_json
+from scrawler.store.engines.faults import mapped, read_json
 
 
 @pytest.mark.parametrize("text", ["", '{"a" 1}', "[", b"\xff"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrawler.errors import DatabaseUrlError
-from scrawler.store.engines import parsed_url
+from scrawler.store.engines.engines import parsed_url
 from tests.tables import each
 
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Column, LargeBinary, MetaData, Table, create_engine, insert, select
 from sqlalchemy.pool import StaticPool
 
-from scrawler.store.hash_ranges import HashRanges
+from scrawler.store.engines.hash_ranges import HashRanges
 
 WANTED = 50
 CHANCE = random.Random(1)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.store.ddl import DIALECTS, render_schema
-from scrawler.store.migrations import migration_texts, schema_text, statements
+from scrawler.store.schema.ddl import DIALECTS, render_schema
+from scrawler.store.schema.migrations import migration_texts, schema_text, statements
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

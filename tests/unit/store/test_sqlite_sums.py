@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.compiled import compiled_part
-from scrawler.store import sqlite_sums
-from scrawler.store.page_classes import DEEPEST, SIZES, TIMES
-from scrawler.store.reports import PARTIES
+from scrawler.store.engines import sqlite_sums
+from scrawler.store.sums.page_classes import DEEPEST, SIZES, TIMES
+from scrawler.store.sums.reports import PARTIES
 
 NOT_COMPILED = "not compiled: python setup.py build_ext --inplace"
 pytestmark = pytest.mark.skipif(compiled_part("scrawler.store._sums") is None, reason=NOT_COMPILED)

@@ -8,7 +8,7 @@ from pathlib import Path
 from scrawler.errors import SettingsError
 from scrawler.features.cluster.agents.members import read_members
 from scrawler.features.cluster.store.agents import agent_of
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 
 
 def open_agents(

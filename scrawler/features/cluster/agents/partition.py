@@ -8,7 +8,7 @@ from scrawler.features.cluster.agents.views import View
 from scrawler.features.cluster.store.partitions import MappedPartition
 from scrawler.model.machines import Living
 from scrawler.model.partitions import PartitionKind
-from scrawler.store.engine import Database
+from scrawler.store.engines.engine import Database
 
 _ANOTHERS = 0  # no machine has this id
 

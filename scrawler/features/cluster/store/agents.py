@@ -22,20 +22,20 @@ from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
-from scrawler.store.batches import Batch
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
-from scrawler.store.engine import Database, database_time
-from scrawler.store.externals import SENT, Externals
-from scrawler.store.faults import read_json
-from scrawler.store.hash_ranges import HashRanges
-from scrawler.store.inboxes import Inboxes, Lone, exchanged
-from scrawler.store.partitions import Partition
-from scrawler.store.row_writers import take_out
-from scrawler.store.rows import AnyRow, in_order_of_id, inserting_new, sliced
-from scrawler.store.sites import lock_sites
-from scrawler.store.tables import candidate, inbox, machine, seed, site, slot_table
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.partitions import Partition
+from scrawler.store.claims.sites import lock_sites
+from scrawler.store.commit.batches import Batch
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.commit.externals import SENT, Externals
+from scrawler.store.commit.inboxes import Inboxes, Lone, exchanged
+from scrawler.store.commit.row_writers import take_out
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.engines.faults import read_json
+from scrawler.store.engines.hash_ranges import HashRanges
+from scrawler.store.engines.rows import AnyRow, in_order_of_id, inserting_new, sliced
+from scrawler.store.schema.tables import candidate, inbox, machine, seed, site, slot_table
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 

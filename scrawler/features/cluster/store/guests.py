@@ -25,20 +25,20 @@ from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis, url_hash
 from scrawler.settings import Settings
-from scrawler.store.batches import Batch
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import OPEN_SEEDS, Claims, begun_sites
-from scrawler.store.engine import Database, database_time
-from scrawler.store.externals import Externals
-from scrawler.store.features import need
-from scrawler.store.inboxes import Inboxes, Lone
-from scrawler.store.openings import Opening, opening
-from scrawler.store.row_writers import SiteRows, take_out
-from scrawler.store.rows import SLICE, AnyRow, in_state, sliced, window_of
-from scrawler.store.sites import FREE, GONE, ensure_sites, ids_of_sites, lock_sites, release_sites, wake_sites
-from scrawler.store.tables import inbox, machine, seed, site
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.claims import OPEN_SEEDS, Claims, begun_sites
+from scrawler.store.claims.sites import FREE, GONE, ensure_sites, ids_of_sites, lock_sites, release_sites, wake_sites
+from scrawler.store.commit.batches import Batch
+from scrawler.store.commit.checkpoints import Checkpoints
+from scrawler.store.commit.externals import Externals
+from scrawler.store.commit.inboxes import Inboxes, Lone
+from scrawler.store.commit.row_writers import SiteRows, take_out
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.engines.rows import SLICE, AnyRow, in_state, sliced, window_of
+from scrawler.store.lists.openings import Opening, opening
+from scrawler.store.schema.tables import inbox, machine, seed, site
+from scrawler.store.upkeep.features import need
 from scrawler.urls.scope import site_key
 
 _OPEN = (SiteState.GUEST.value, SiteState.VISITED.value)

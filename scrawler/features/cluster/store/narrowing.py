@@ -16,9 +16,9 @@ from itertools import islice
 from sqlalchemy import ColumnElement, Connection, select
 
 from scrawler.features.cluster.partition.maps import OwnerMap, SlotMap
-from scrawler.store.partitions import Narrowed
-from scrawler.store.sites import open_sites
-from scrawler.store.tables import site
+from scrawler.store.claims.partitions import Narrowed
+from scrawler.store.claims.sites import open_sites
+from scrawler.store.schema.tables import site
 
 _PAGE = 2_000  # sites that one query reads
 _PAGES = 10  # queries of one look at one source

@@ -22,12 +22,12 @@ from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.engine import Database
-from scrawler.store.externals import FOR_GUESTS, KEPT, SENT, newest_part
-from scrawler.store.rows import sliced
-from scrawler.store.tables import candidate, inbox, outbox, seed
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.commit.externals import FOR_GUESTS, KEPT, SENT, newest_part
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import sliced
+from scrawler.store.schema.tables import candidate, inbox, outbox, seed
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 

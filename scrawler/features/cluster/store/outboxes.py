@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import func as sql
 
-from scrawler.store.engine import Database
-from scrawler.store.left_to_send import move_to_inboxes
-from scrawler.store.overview import LIVING
-from scrawler.store.rows import sliced
-from scrawler.store.tables import machine, outbox, site
+from scrawler.store.claims.overview import LIVING
+from scrawler.store.commit.left_to_send import move_to_inboxes
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import sliced
+from scrawler.store.schema.tables import machine, outbox, site
 from scrawler.tuples.classes import NamedTuple
 
 _LONGEST_ID = 19  # digits of a machine's number

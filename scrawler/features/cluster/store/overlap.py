@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, select
 
 from scrawler.model.results import Result
-from scrawler.store.engine import Database
-from scrawler.store.tables import machine, page
+from scrawler.store.engines.engine import Database
+from scrawler.store.schema.tables import machine, page
 from scrawler.tuples.classes import NamedTuple
 
 _PAGES = 10_000  # rows that one query reads

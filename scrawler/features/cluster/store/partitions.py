@@ -18,12 +18,12 @@ from scrawler.features.cluster.partition.slots import NOBODY, assigned, next_tak
 from scrawler.features.cluster.store.narrowing import Narrowing
 from scrawler.model.machines import Living
 from scrawler.model.partitions import PartitionKind
-from scrawler.store.engine import Database
-from scrawler.store.faults import read_json
-from scrawler.store.partitions import Narrowed
-from scrawler.store.rows import inserting_new
-from scrawler.store.shares import PATIENCE, FairShare
-from scrawler.store.tables import slot_table
+from scrawler.store.claims.partitions import Narrowed
+from scrawler.store.claims.shares import PATIENCE, FairShare
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.faults import read_json
+from scrawler.store.engines.rows import inserting_new
+from scrawler.store.schema.tables import slot_table
 from scrawler.tuples.classes import NamedTuple
 
 _TRIES = 20  # of a change that others come before

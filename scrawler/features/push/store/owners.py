@@ -9,10 +9,10 @@ from sqlalchemy import func as sql
 
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.windows import Window
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.engine import Database, database_time
-from scrawler.store.rows import AnyRow, sliced, window_of
-from scrawler.store.tables import page, pushed, seed, site, site_owner, submission
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.engines.rows import AnyRow, sliced, window_of
+from scrawler.store.schema.tables import page, pushed, seed, site, site_owner, submission
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 _KEPT = 1_000  # URLs that an owner has submitted which are remembered

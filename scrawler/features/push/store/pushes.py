@@ -22,11 +22,11 @@ from scrawler.model.scope import Scope
 from scrawler.model.servers import Reserved
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.windows import Window, until_open
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.engine import Database, database_time
-from scrawler.store.processes import identify, runs
-from scrawler.store.rows import HOME_URL, AnyRow, sliced, window_of
-from scrawler.store.tables import listener, push_key, push_tally, pushed, seed, site
+from scrawler.store.claims.processes import identify, runs
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.engines.rows import HOME_URL, AnyRow, sliced, window_of
+from scrawler.store.schema.tables import listener, push_key, push_tally, pushed, seed, site
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.scope import scope_of
 

@@ -18,9 +18,9 @@ from scrawler.features.push.webhooks import SettledChanges, Webhooks
 from scrawler.features.revisit.log import Changes
 from scrawler.model.terms import Millis
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, Waiting, open_database
-from scrawler.store.processes import identify
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.processes import identify
+from scrawler.store.engines.engine import Database, Waiting, open_database
 
 _LOOK_EVERY = 2.0  # seconds between two looks for changes ...
 _OF_A_LOOK = 20  # ... or so many times as long as a look takes without what is sent, if that is longer

@@ -10,7 +10,7 @@ from scrawler.errors import SettingsError
 from scrawler.features.revisit.atom import MARK, feed_lines
 from scrawler.features.revisit.log import Changes
 from scrawler.regular import open_regular
-from scrawler.store.crawls import Crawl
+from scrawler.store.claims.crawls import Crawl
 
 _LOOKED_AT = 4_096  # bytes of a file that is there already, by which it is known as ours
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, Table, select, update
 
 from scrawler.model.terms import Millis
-from scrawler.store.tables import crawl, site
+from scrawler.store.schema.tables import crawl, site
 from scrawler.tuples.classes import NamedTuple
 
 _DAY: Millis = 24 * 3600 * 1000

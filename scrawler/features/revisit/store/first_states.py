@@ -19,11 +19,11 @@ from scrawler.model.rows import PageRow
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import UrlState
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.engine import Database
-from scrawler.store.relisting import sites_in_work
-from scrawler.store.rows import AnyRow, sliced
-from scrawler.store.tables import page, seed, url_state
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import AnyRow, sliced
+from scrawler.store.lists.relisting import sites_in_work
+from scrawler.store.schema.tables import page, seed, url_state
 from scrawler.tuples.classes import NamedTuple
 
 _ROWS = 1_000  # rows of one transaction

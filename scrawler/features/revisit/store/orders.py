@@ -10,10 +10,10 @@ from sqlalchemy import func as sql
 
 from scrawler.features.revisit.declaration import FEATURE
 from scrawler.model.terms import Millis
-from scrawler.store.engine import Database, database_time
-from scrawler.store.faults import read_json
-from scrawler.store.features import need
-from scrawler.store.tables import crawl, seed
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.engines.faults import read_json
+from scrawler.store.schema.tables import crawl, seed
+from scrawler.store.upkeep.features import need
 from scrawler.tuples.classes import NamedTuple
 
 

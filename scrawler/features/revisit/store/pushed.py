@@ -18,15 +18,15 @@ from scrawler.features.revisit.store.rounds import Revisits, begin_round
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.crawls import bump_revision
-from scrawler.store.engine import Database, database_time
-from scrawler.store.inboxes import PUSHED, reopen
-from scrawler.store.openings import GO_ON
-from scrawler.store.relisting import sites_in_work
-from scrawler.store.rows import HOME_URL, AnyRow, sliced
-from scrawler.store.tables import inbox, machine, page, push_tally, pushed, seed, site, url_state
+from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.crawls import bump_revision
+from scrawler.store.commit.inboxes import PUSHED, reopen
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.engines.rows import HOME_URL, AnyRow, sliced
+from scrawler.store.lists.openings import GO_ON
+from scrawler.store.lists.relisting import sites_in_work
+from scrawler.store.schema.tables import inbox, machine, page, push_tally, pushed, seed, site, url_state
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import scope_of
 

@@ -30,12 +30,12 @@ from scrawler.model.results import PageFlag
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import LISTED, NEVER, UrlState
-from scrawler.store.engine import Database, database_time
-from scrawler.store.frontier import state_of
-from scrawler.store.relisting import Packed, Relisting, let_go_on
-from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, Reaches, sliced
-from scrawler.store.seeds import columns_of
-from scrawler.store.tables import SEED_COUNTS, lane, seed, seed_round, site, url_state
+from scrawler.store.claims.seeds import columns_of
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.engines.rows import HOME_URL, AnyRow, AnySelect, Reaches, sliced
+from scrawler.store.lists.frontier import state_of
+from scrawler.store.lists.relisting import Packed, Relisting, let_go_on
+from scrawler.store.schema.tables import SEED_COUNTS, lane, seed, seed_round, site, url_state
 
 _SEEDS = 200  # seeds that are looked at together
 _ROWS = 1_000  # URLs of one transaction, and of one chunk at most

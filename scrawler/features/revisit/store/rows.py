@@ -22,11 +22,11 @@ from scrawler.features.revisit.store.sitemap_words import learn, pull_forward, s
 from scrawler.features.revisit.store.thinning import Thinning
 from scrawler.model.row_kinds import rows_of_kind
 from scrawler.model.visits import UrlState
-from scrawler.store.batches import Batch
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.engine import Database, database_time
-from scrawler.store.features import need
-from scrawler.store.tables import published_url, publisher, url_change, url_state
+from scrawler.store.commit.batches import Batch
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database, database_time
+from scrawler.store.schema.tables import published_url, publisher, url_change, url_state
+from scrawler.store.upkeep.features import need
 
 _BY_URL = itemgetter(0, 1)
 

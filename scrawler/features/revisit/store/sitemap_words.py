@@ -19,9 +19,9 @@ from scrawler.model.results import Result
 from scrawler.model.row_kinds import rows_of_kind
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import UrlState
-from scrawler.store.engine import Database
-from scrawler.store.rows import AnyRow, sliced
-from scrawler.store.tables import site, sitemap_trust, sitemap_url, url_state
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import AnyRow, sliced
+from scrawler.store.schema.tables import site, sitemap_trust, sitemap_url, url_state
 from scrawler.tuples.classes import NamedTuple
 
 _COUNTS = ("newer_right", "newer_wrong", "older_right", "older_wrong", "changefreq_right", "changefreq_wrong")

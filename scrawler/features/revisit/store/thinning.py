@@ -20,13 +20,13 @@ from scrawler.model.deltas import SeedDelta
 from scrawler.model.row_kinds import rows_of_kind
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KIND_FLAGS
-from scrawler.store.bulk import BulkInsert
-from scrawler.store.engine import Database
-from scrawler.store.orphans import OrphanWriter, Span
-from scrawler.store.page_classes import SIZES, TIMES
-from scrawler.store.rows import AnyRow, sliced
-from scrawler.store.tables import page, thinned
-from scrawler.store.thinned import ALIKE, SUMS
+from scrawler.store.engines.bulk import BulkInsert
+from scrawler.store.engines.engine import Database
+from scrawler.store.engines.rows import AnyRow, sliced
+from scrawler.store.lists.orphans import OrphanWriter, Span
+from scrawler.store.schema.tables import page, thinned
+from scrawler.store.sums.page_classes import SIZES, TIMES
+from scrawler.store.sums.thinned import ALIKE, SUMS
 from scrawler.tuples.classes import NamedTuple
 
 _MOST = 5_000  # rows that go with one checkpoint; more go with later ones

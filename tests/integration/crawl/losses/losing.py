@@ -13,11 +13,11 @@ from scrawler.core.progress import RunSummary
 from scrawler.core.records.verifying import Finding
 from scrawler.model.records import LossKind
 from scrawler.model.rows import PageRow
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, open_database
-from scrawler.store.losses import Losses, LostTotals
-from scrawler.store.machines import Machines
-from scrawler.store.reports import Reports
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.machines import Machines
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.losses import Losses, LostTotals
+from scrawler.store.sums.reports import Reports
 from scrawler.upkeep import Upkeep, Verified
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page, redirect

@@ -14,10 +14,10 @@ from scrawler import upkeep
 from scrawler.app import retry_lost
 from scrawler.model.records import LossKind
 from scrawler.model.rows import PageRow
-from scrawler.store import lost_rows
-from scrawler.store.engine import Database
-from scrawler.store.losses import Losses, LostSum, LostTotals
-from scrawler.store.reports import Reports
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists import lost_rows
+from scrawler.store.lists.losses import Losses, LostSum, LostTotals
+from scrawler.store.sums.reports import Reports
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, RESOLVE, by_host, by_path, page, run_whole

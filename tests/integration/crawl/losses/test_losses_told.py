@@ -7,9 +7,9 @@ import shutil
 import threading
 
 from scrawler.app import accept_losses, mark_losses_told, retry_lost, run_crawl
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database, open_database
-from scrawler.store.losses import Losses, LostSum, LostTotals
+from scrawler.store.claims.crawls import Crawls
+from scrawler.store.engines.engine import Database, open_database
+from scrawler.store.lists.losses import Losses, LostSum, LostTotals
 from scrawler.upkeep import Upkeep
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import check_whole

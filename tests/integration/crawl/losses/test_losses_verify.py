@@ -13,8 +13,8 @@ import pytest
 from scrawler.app import accept_losses, retry_lost, run_crawl
 from scrawler.core.progress import Progress
 from scrawler.core.records.verifying import Finding, Problem
-from scrawler.store.engine import open_database
-from scrawler.store.losses import Losses, LostSum
+from scrawler.store.engines.engine import open_database
+from scrawler.store.lists.losses import Losses, LostSum
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.losses.losing import (
     HARMS,

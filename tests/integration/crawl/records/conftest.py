@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.store.engine import Database, open_database
+from scrawler.store.engines.engine import Database, open_database
 from tests.integration.crawl.records.fetching import Fetching, add_hosts
 
 

@@ -11,9 +11,9 @@ from scrawler.archive.warc import WarcWriter
 from scrawler.core.records.records import Records
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.rows import PageRow
-from scrawler.store.engine import Database
-from scrawler.store.orphans import Orphans
-from scrawler.store.pages import Pages
+from scrawler.store.engines.engine import Database
+from scrawler.store.lists.orphans import Orphans
+from scrawler.store.reading.pages import Pages
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
 HOSTS = ("a.org", "b.org")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrawler.core.records.records import Mended
-from scrawler.store.engine import open_database
+from scrawler.store.engines.engine import open_database
 from tests.consistency import check_records, orphans_of
 from tests.forks import run_python
 from tests.integration.crawl.records.fetching import Fetching, add_hosts, fetch_in_turn, names, records_of
@@ -44,9 +44,9 @@ KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
 from scrawler.core.records.records import Records
-from scrawler.store.engine import open_database
-from scrawler.store.orphans import Orphans
-from scrawler.store.pages import Pages
+from scrawler.store.engines.engine import open_database
+from scrawler.store.lists.orphans import Orphans
+from scrawler.store.reading.pages import Pages
 
 url, folder, prefix = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 database = open_database(url)

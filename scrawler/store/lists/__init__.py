@@ -1,0 +1,1 @@
+"""Lists of URLs that parties follow, those listed again for retries, and the rows that these replace."""

@@ -1,0 +1,1 @@
+"""Pages, seeds and links summed up for reports."""
