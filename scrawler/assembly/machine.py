@@ -179,8 +179,8 @@ def _selector_ports(
         openers=(
             Opener("external URLs became seeds", lambda: stores.externals.become_seeds() > 0),
             Opener("URLs are on their way between sites", arrivals.on_their_way),
-            Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
             *building.openers,
+            Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),  # once all else is fetched
         ),
         last_openers=(
             Opener("URLs were sent meanwhile", arrivals.came_meanwhile),

@@ -169,10 +169,10 @@ class _Enquiry:
             of_seed, lister = seeds[row.seed_id].seed.url, seeds[row.lane_seed].seed.url
             guest = seeds[row.seed_id].site_key.startswith(GUEST)
             self._take([page_fact(row, of_seed, lister, referrers.get(row.referrer, ""), guest=guest)], row.result)
-        if rows and self._read is not None and (fact := scripts_fact(rows[0], self._read)):
-            self._facts.append(fact)
         if rows:
             self._facts += [fact for told in hooked("why") for fact in told(self._database, self._asked.hashes)]
+        if rows and self._read is not None and (fact := scripts_fact(rows[0], self._read)):
+            self._facts.append(fact)
         self._facts += map(relation_fact, self._traces.relations(self._asked.hashes))
         return bool(rows)
 

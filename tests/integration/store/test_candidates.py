@@ -148,7 +148,7 @@ def test_candidates_from_before_there_were_parts_are_found(database_url: str) ->
             row = {"seed_id": 1, "url_hash": url_hash(url), "url": url, "depth": 1, "count": 2}
             connection.execute(insert(stored).values(**row, promoted=0))
     engine.dispose()
-    assert upgrade_database(database_url) == [12, 13, 14]
+    assert upgrade_database(database_url) == [one for one in migration_texts(dialect_of(database_url)) if one >= 12]
     database = open_database(database_url)
     assert sorted(Candidates(database).urls()) == sorted(f"http://x{number}.org/" for number in range(50))
     database.close()
