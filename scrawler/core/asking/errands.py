@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from scrawler.fetch.downloader import Response
@@ -31,11 +32,13 @@ _A_HEAD: Final = 1_000  # bytes, roughly, of an answer beside its body
 class _Kept:
     """An answer that serves all who ask for the same."""
 
-    __slots__ = ("response", "until", "weight")
+    __slots__ = ("at", "is_telling", "response", "until", "weight")
 
-    def __init__(self, response: Response, until: float) -> None:
+    def __init__(self, response: Response, is_telling: bool, at: float) -> None:
         self.response = response
-        self.until = until
+        self.is_telling = is_telling
+        self.at = at
+        self.until = at + (_KEPT if is_telling else _KEPT_FAILURE)
         self.weight = _A_HEAD + len(response.body) + len(response.head)
 
 
@@ -102,10 +105,15 @@ class Errands:
 
     # -- what is asked for -------------------------------------------------------------------------------------
 
-    def answer(self, url: str, now: float) -> Response | None:
-        """Return an answer that others have had for the same URL a while ago."""
+    def answer(self, url: str, now: float, since: float = -inf) -> Response | None:
+        """Return an answer that others have had for the same URL a while ago.
+
+        One that says nothing is no answer for whoever has tried `since` then: each try would come to the same.
+        """
         found = self._kept.get(url)
-        return found.response if found is not None and now < found.until else None
+        if found is None or now >= found.until or not (found.is_telling or found.at > since):
+            return None
+        return found.response
 
     def waits(self, site: SiteContext, url: str, now: float) -> bool:
         """Tell whether another site asks for a URL just now; then it is looked at again once that has come."""
@@ -229,7 +237,7 @@ class Errands:
         """Keep an answer for all others, and call those that wait for it."""
         gone = self._kept.pop(url, None)
         self._bytes -= gone.weight if gone is not None else 0
-        kept = _Kept(response, now + (_KEPT if is_telling else _KEPT_FAILURE))
+        kept = _Kept(response, is_telling, now)
         self._kept[url] = kept
         self._bytes += kept.weight
         while len(self._kept) > _MOST or self._bytes > _MOST_BYTES:

@@ -232,7 +232,9 @@ class Origins:
 
     def copy_of(self, request: Request, now: float) -> Response | None:
         """Return the answer to a request for a robots.txt, where another site has had it, or has it by its own."""
-        found = self.errands.answer(request.url, now) or self._of_owner(request, now)
+        flight = request.tag
+        since = flight.origin.robots_tried_at if isinstance(flight, RobotsFlight) else -inf
+        found = self.errands.answer(request.url, now, since) or self._of_owner(request, now)
         return None if found is None else found._replace(request=request)
 
     def _of_owner(self, request: Request, now: float) -> Response | None:
@@ -262,15 +264,16 @@ class Origins:
         kept = format_seconds(longest)
         return f"{origin.origin}/robots.txt asks for a Crawl-delay of {asked:g} s; max_crawl_delay is {kept}"
 
-    def robots_answer(self, flight: RobotsFlight, response: Response) -> Fault | None:
-        """Take the answer; what follows it, as the request of a redirect, is queued at the site.
+    def robots_answer(self, flight: RobotsFlight, response: Response, is_copy: bool = False) -> Fault | None:
+        """Take the answer, or a copy of one that others had; what follows, as a redirect's request, is queued.
 
         Returns the fault that it met, if any: then nothing is known of what the site wants, and so nothing is allowed.
         """
         fault = response.fault
         if fault is None:
             try:
-                self._share(flight, response)
+                if not is_copy:
+                    self._share(flight, response)
                 follow = self._robots_answer(flight, response)
                 if follow is not None:
                     flight.site.queued.append(follow)
@@ -322,6 +325,7 @@ class Origins:
         site, origin = flight.site, flight.origin
         origin.pending = False
         origin.robots_tries += 1
+        origin.robots_tried_at = time.monotonic()
         pause = retry_pause_ms(origin.robots_tries, self._rules_of(origin).retry_pause_ms) / 1000
         site.due[origin.host] = max(site.due.get(origin.host, 0.0), time.monotonic() + pause)
 

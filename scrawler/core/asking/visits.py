@@ -277,7 +277,7 @@ class Visits:
             if copy is not None:
                 site.queued.pop(0)
                 self._origins.errands.leave(site, request.url)
-                self._origins.robots_answer(flight, copy)
+                self._origins.robots_answer(flight, copy, is_copy=True)
                 return now
         if isinstance(flight, _ELSEWHERE):
             at = self._origins.errands.wait_for(site, request.url, host_port(request.url)[0], now)

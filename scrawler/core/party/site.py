@@ -60,7 +60,8 @@ class Origin:
     robots: RobotsRules | None = None
     robots_until: float = inf  # machine time at which they are asked for again
     robots_row: RobotsRow | None = None  # the last answer that said something
-    robots_tries: int = 0  # how many requests for its robots.txt failed in a row
+    robots_tries: int = 0  # how many requests for its robots.txt failed in a row ...
+    robots_tried_at: float = -inf  # ... and when the last of them did
     robots_failure: Result = Result.ROBOTS_UNAVAILABLE  # what its URLs get when robots.txt could not be had
     robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
     pending: bool = False  # whether a look-up or a robots.txt is on its way

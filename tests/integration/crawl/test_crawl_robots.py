@@ -244,6 +244,26 @@ def test_a_robots_txt_elsewhere_in_the_site_keeps_to_the_pauses_there(crawl: Cra
     assert min(site.gaps("b.")) >= 0.1 - CLOCK
 
 
+def test_a_robots_txt_elsewhere_that_fails_once_is_asked_for_again(crawl: Crawl, serve: Serve) -> None:
+    """What others have heard of it serves them for a minute; whoever tries again would hear the same each time."""
+
+    class Two(Site):
+        def reply(self, host: str, path: str) -> bytes:
+            if path == "/robots.txt" and not host.startswith("a."):
+                return redirect(f"http://a.site.example:{host.partition(':')[2]}/robots.txt")
+            return super().reply(host, path)
+
+    site = Two(answer(b"", "500 Oops"), answer(CLOSED))
+    server = serve(site.script)
+    crawl.add([server.url(host="b.site.example")])
+    run_whole(crawl, retries=2, retry_pause=0.01, resolve=("a.site.example=127.0.0.1", "b.site.example=127.0.0.1"))
+    (seed,) = crawl.seeds()
+    assert (seed.end_reason, seed.counts.pages, seed.counts.denied) == (EndReason.COMPLETED, PAGES + 1, 1)
+    assert [url for url, _, _ in site.times if "robots" in url] == [
+        f"{host}.site.example:{server.port}/robots.txt" for host in "baba"
+    ]
+
+
 def robots_records(crawl: Crawl) -> list[tuple[str, str, str, bytes]]:
     """URL, type, status and payload of the records of robots.txt files, as warcio reads them, in order."""
     found = []

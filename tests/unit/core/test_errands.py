@@ -82,6 +82,14 @@ def test_what_says_nothing_serves_a_short_time(bench: Bench) -> None:
     assert bench.errands.answer(URL, 70.0) is None
 
 
+def test_what_says_nothing_does_not_serve_whoever_tries_again(bench: Bench) -> None:
+    bench.errands.answered(URL, answer(), False, 10.0)
+    assert bench.errands.answer(URL, 20.0, since=10.5) is None
+    assert bench.errands.answer(URL, 20.0, since=9.0) is not None, "others have tried since"
+    bench.errands.answered(URL, answer(), True, 30.0)
+    assert bench.errands.answer(URL, 40.0, since=35.0) is not None
+
+
 def test_who_asks_is_forgotten_after_a_while_if_nobody_tells_of_the_end(bench: Bench) -> None:
     first, second = bench.site(), bench.site()
     bench.ask(first, 0.0)
