@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrawler.errors import PluginError, SettingsError, message_of
 from scrawler.references import load_object
 from scrawler.tuples.classes import NamedTuple
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "scrawler.features"
 OWN_PACKAGE = "scrawler"  # what this program is called where packages are told
@@ -250,7 +253,12 @@ def _of_others() -> Iterator[tuple[Feature, str]]:
             raise PluginError(f"{message}: {message_of(error)}") from error
         if not isinstance(feature, Feature):
             raise PluginError(f"feature {point.name} ({point.value}) is a {type(feature).__name__}, not a Feature")
-        yield feature, f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
+        yield feature, package_of(point)
+
+
+def package_of(point: EntryPoint) -> str:
+    """Return the distribution that brings what an entry point leads to, and its version."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
 
 
 def _is_one_named() -> bool:

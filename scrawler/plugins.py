@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrawler.errors import PluginError, ScrawlerError, SettingsError, is_interrupt, message_of
-from scrawler.feature import OWN_PACKAGE, feature_parts
+from scrawler.feature import OWN_PACKAGE, feature_parts, package_of
 from scrawler.references import load_object
 from scrawler.tuples.classes import NamedTuple, dataclass
 
@@ -72,9 +72,9 @@ def parts(kind: PartKind) -> Iterator[Part]:
     """Yield all parts of a kind, ours first; none is imported."""
     for name, reference in kind.ours().items():
         yield Part(kind, name, OWN_PACKAGE, reference)
-    for point in sorted(_entry_points(kind), key=lambda point: (point.name, _package(point))):
+    for point in sorted(_entry_points(kind), key=lambda point: (point.name, package_of(point))):
         if point.name not in kind.ours():
-            yield Part(kind, point.name, _package(point), point.value)
+            yield Part(kind, point.name, package_of(point), point.value)
 
 
 def parts_in_words(kind: PartKind) -> str:
@@ -104,8 +104,8 @@ def part_maker(kind: PartKind, name: str) -> Callable[..., Any]:
         what = f"{kind.setting} {name!r} is not installed{kind.where_now(name)}"
         raise SettingsError(f"{what}, only {parts_in_words(kind)}")
     if len(points) > 1:
-        raise SettingsError(f"{kind.setting} {name!r} is ambiguous: {' and '.join(map(_package, points))} have one")
-    return _plugin_maker(points[0], Part(kind, name, _package(points[0]), points[0].value))
+        raise SettingsError(f"{kind.setting} {name!r} is ambiguous: {' and '.join(map(package_of, points))} have one")
+    return _plugin_maker(points[0], Part(kind, name, package_of(points[0]), points[0].value))
 
 
 def others_run() -> bool:
@@ -201,7 +201,3 @@ def _entry_points(kind: PartKind, name: str | None = None) -> list[EntryPoint]:
     from importlib.metadata import entry_points  # its import takes long, as does reading the metadata of all packages
 
     return list(entry_points(group=kind.group) if name is None else entry_points(group=kind.group, name=name))
-
-
-def _package(point: EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"

@@ -19,8 +19,8 @@ from scrawler.api.running import Before, MachinesAtWork, at_work, before, cautio
 from scrawler.api.steering import SteeredCrawl
 from scrawler.app import away_told
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.errors import ScrawlerError, SettingsError
-from scrawler.feature import hooked
+from scrawler.errors import ScrawlerError
+from scrawler.feature import hooked, hooked_for
 from scrawler.model.events import Event
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
@@ -156,12 +156,9 @@ class Crawl(SteeredCrawl):
     ) -> AbstractContextManager[EachPage | None]:
         """Return what is to be done with each page, by a feature; nothing where none has anything to do with it."""
         asked = anew or items is not None or processors != ()
-        begin: BeginEachPage | None = next(hooked("each_page", None if asked else self.settings), None)
-        if begin is not None:
-            return begin(self, processors, items, wanted, anew)
-        if asked:
-            raise SettingsError("pages are processed by the feature items, which is not there")
-        return nullcontext()
+        offered = hooked("each_page", self.settings)
+        begin: BeginEachPage | None = hooked_for("each_page", "to process pages") if asked else next(offered, None)
+        return nullcontext() if begin is None else begin(self, processors, items, wanted, anew)
 
     def stream(
         self,

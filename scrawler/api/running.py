@@ -25,7 +25,7 @@ from scrawler.api.companions import Companions
 from scrawler.app import accept_losses, retry_lost, retry_seeds, retry_urls
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, SettingsError
-from scrawler.feature import hooked
+from scrawler.feature import hooked_for
 from scrawler.model.results import WANTED_AGAIN, Result
 from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
@@ -82,15 +82,8 @@ class Before:
         if self.reasons:
             retry_seeds(settings, self.reasons, stop, say)
         if self.again is not None:
-            _begin_again()(settings, self.again, self.older_than, stop, say)
-
-
-def _begin_again() -> BeginAgain:
-    """Return what orders a round. Raises SettingsError where no feature does."""
-    begin: BeginAgain | None = next(hooked("again"), None)
-    if begin is None:
-        raise SettingsError("URLs are visited again by the feature revisit, which is not there")
-    return begin
+            begin_again: BeginAgain = hooked_for("again", "to visit URLs again")
+            begin_again(settings, self.again, self.older_than, stop, say)
 
 
 def before(

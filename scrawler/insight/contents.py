@@ -40,7 +40,7 @@ from scrawler.errors import (
 from scrawler.extract.beginning import beginning
 from scrawler.extract.decode import Decoded, decode_body
 from scrawler.extract.sniff import HTML_TYPES
-from scrawler.feature import hooked
+from scrawler.feature import hooked_for
 from scrawler.fetch.wire import parse_headers
 from scrawler.insight.asked import Asked, read_asked
 from scrawler.insight.bounded import text_within
@@ -176,9 +176,7 @@ class PageContent:
 
         Raises NoTextError, and SettingsError where what makes Markdown is not there.
         """
-        maker: MarkdownMaker | None = next(hooked("markdown"), None)
-        if maker is None:
-            raise SettingsError("Markdown is made by the feature texts, which is not there")
+        maker: MarkdownMaker = hooked_for("markdown", "to make Markdown")
         body, content_type = self.document()
         kind, url = self.page.content_type, self.page.url
         return self._found(self._within(body, partial(maker, body, content_type, kind, url)))

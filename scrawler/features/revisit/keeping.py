@@ -114,8 +114,6 @@ class ArchivedHeaders:
         """Return by what a page is compared, as later visits have it."""
         limits, flags = self._settings, PageFlag.SITEMAP | PageFlag.SHOWN
         of_text = not page.flags & flags and self._compares_text(page.url)
-        if not of_text and "content-encoding" not in headers:
-            return b""
         return print_of(body, headers, page.content_type, limits.max_decoded, limits.max_ratio, of_text)
 
     def _simhash(self, page: PageRow, body: bytes, headers: Mapping[str, str]) -> int:

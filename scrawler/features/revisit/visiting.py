@@ -82,7 +82,8 @@ class Visiting:
         if response.result is Result.FETCHED:
             near = near_of(settings_at(flight.site, self._rules)) if visits is None else visits.near
             of_text = near is not None and page.sitemap is None and response.document is None
-            text_print = self._print_of(response, page.media_type, of_text)
+            most, ratio = self._rules.settings.max_decoded, self._rules.settings.max_ratio
+            text_print = print_of(response.body, response.headers, page.media_type, most, ratio, of_text)
         return PageFound(simhash, text_print)
 
     def finish(
@@ -106,12 +107,6 @@ class Visiting:
             return self._shares.make_learning(unpack_rates(packed))
         bounds = Bounds(wishes.least_ms / 1000, max(wishes.least_ms, wishes.most_ms) / 1000)
         return self._shares.make_learning(unpack_rates(packed), own=demand_of(cells, wishes.per_day, bounds))
-
-    def _print_of(self, response: Response, media_type: str, of_text: bool) -> bytes:
-        headers, settings = response.headers, self._rules.settings
-        if not of_text and "content-encoding" not in headers:
-            return b""
-        return print_of(response.body, headers, media_type, settings.max_decoded, settings.max_ratio, of_text)
 
 
 def _simhash_of(links: PageLinks) -> int:

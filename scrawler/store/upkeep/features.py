@@ -41,11 +41,16 @@ def missing_features(database: Database) -> list[str]:
     return _missing(_versions(database))
 
 
-def need(connection: Connection, one: Feature, database: Database) -> None:
-    """Note that a database needs a feature from now on, in the transaction of its first rows."""
+def need(connection: Connection, one: Feature, database: Database) -> bool:
+    """Note that a database needs a feature from now on, in the transaction of its first rows.
+
+    Returns whether that stood there before, so that it need not be asked again.
+    """
     there = feature.c.name == one.name, feature.c.version >= one.version
-    if connection.execute(select(feature.c.name).where(*there)).first() is None:
-        _note(connection, one, database, database_time(connection, database.clock))
+    if connection.execute(select(feature.c.name).where(*there)).first() is not None:
+        return True
+    _note(connection, one, database, database_time(connection, database.clock))
+    return False
 
 
 def ready_features(database: Database, wanted: Iterable[Feature]) -> None:

@@ -34,8 +34,6 @@ _BY_URL = itemgetter(0, 1)
 class VisitRows:
     """Writes these rows for one machine."""
 
-    kinds = (URL_STATE, URL_CHANGE, SITE_RATES, CELLS, PUBLISHED, PUBLISHER)
-
     def __init__(self, database: Database, machine_id: int, keep: int | None = None) -> None:
         """With `keep` so many of the newest visits of each URL are kept, and those that say something."""
         self._database = database
@@ -47,16 +45,14 @@ class VisitRows:
         self._published = BulkInsert.ignoring(published_url, PublishedRow._fields, compiler)
         self._publishers = BulkInsert.replacing(publisher, PublisherRow._fields, compiler)
         self._demands = Demands(database)
+        self._is_noted = False  # that the database needs the feature
 
     def write(self, batch: Batch) -> None:
         """Write what a batch has of them; the database needs the feature from then on."""
-        need(batch.connection, FEATURE, self._database)
-        if any(one.rows for one in batch.seeds):
-            self._write_states(batch)
-        if any(one.rows for one in batch.sites):
-            self._write_demand(batch)
-        if any(one.rows for one in batch.seeds):
-            self._write_published(batch)
+        self._is_noted = self._is_noted or need(batch.connection, FEATURE, self._database)
+        self._write_states(batch)
+        self._write_demand(batch)
+        self._write_published(batch)
 
     def _write_states(self, batch: Batch) -> None:
         """Write what visits have found of URLs, and learn of it how far a site's sitemaps are right."""
