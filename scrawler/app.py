@@ -36,7 +36,6 @@ from scrawler.store.lists.losses import Losses
 from scrawler.store.lists.retries import Retries
 from scrawler.store.lists.url_retries import UrlRetries
 from scrawler.store.lists.vain import let_be
-from scrawler.store.reading.earlier import EarlierCrawl, close_earlier, open_earlier
 from scrawler.store.reading.left_out import left_out
 from scrawler.store.upkeep.features import ready_features
 from scrawler.store.upkeep.statistics import tell_statistics_again
@@ -56,8 +55,6 @@ def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str]
     with patiently_opened(settings, stop, say) as database:
         crawl, settings = open_crawl(database, settings)
         _prepare(settings, database)
-        with _earlier_opened(settings, database, stop):
-            pass  # it can be opened, before anything is begun
         return _launched(settings, database, crawl, stop, say)
 
 
@@ -94,7 +91,6 @@ def run_crawl(
         database = stack.enter_context(patiently_opened(settings, stop, say))
         crawl, settings = open_crawl(database, settings)
         ready_features(database, features_on(settings))
-        earlier = stack.enter_context(_earlier_opened(settings, database, stop))
         if own_process:
             gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
             gc.set_threshold(20_000, 20, 50)
@@ -113,7 +109,7 @@ def run_crawl(
                 tell = FaultLog(fault_file(settings.output_dir, crawl.name)).tell
                 deaths = Deaths(settings.pages_dir, launch.prefix, Suspects(prompt), say, tell)
                 deaths.look()  # first: once other machines know which ones are gone, they have their sites
-                run = MachineRun(settings, database, prompt, crawl, stop, launch, filters, deaths, say, earlier)
+                run = MachineRun(settings, database, prompt, crawl, stop, launch, filters, deaths, say)
                 with run.watched(own_process):
                     ended.append(run.crawl(on_progress))
         summary = _summary(crawl.name, ended, time.monotonic() - started, database, settings)
@@ -208,21 +204,6 @@ def retry_urls(
         say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")
     if taken.unreachable:
         say(f"{taken.unreachable:,} more cannot be: their seeds are at other sites by now")
-
-
-@contextmanager
-def _earlier_opened(settings: Settings, database: Database, stop: threading.Event) -> Iterator[Sequence[EarlierCrawl]]:
-    """Open the earlier crawls to whose archive this one refers, if any. Raises SettingsError, StoreError."""
-    if settings.dedup_from is None:
-        yield ()
-        return
-    patience = min(_PROMPT, settings.database_patience)
-    waiting = Waiting(give_up_after=patience, to_open=patience)
-    found = open_earlier(settings.dedup_from, database, settings.scope, waiting)
-    try:
-        yield found
-    finally:
-        close_earlier(found)
 
 
 @contextmanager

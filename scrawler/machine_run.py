@@ -15,7 +15,6 @@ from scrawler.archive.archive import Archive, ClosedFile
 from scrawler.assembly.archives import make_archive
 from scrawler.assembly.building import built
 from scrawler.assembly.copies import CrawlArchives
-from scrawler.assembly.earlier import Earlier
 from scrawler.assembly.machine import build_machine
 from scrawler.assembly.stores import Stores
 from scrawler.core.blame.deaths import Deaths
@@ -40,8 +39,8 @@ from scrawler.store.claims.overview import MachineView
 from scrawler.store.claims.samples import MachineSample
 from scrawler.store.engines.engine import Database
 from scrawler.store.lists.orphans import Orphans
-from scrawler.store.reading.earlier import EarlierCrawl, absolute
 from scrawler.store.reading.pages import Pages
+from scrawler.store.reading.referred import absolute
 from scrawler.threads import no_room, start
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted
@@ -164,12 +163,8 @@ class MachineRun:
         filters: UrlFilters | None,
         deaths: Deaths,
         say: Callable[[str], None],
-        earlier: Sequence[EarlierCrawl] = (),
     ) -> None:
-        """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run.
-
-        `earlier` are the crawls whose archive is referred to, the newest first.
-        """
+        """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run."""
         self._given = settings
         self._database = database
         self._prompt = prompt
@@ -179,8 +174,6 @@ class MachineRun:
         self._filters = filters
         self._deaths = deaths
         self._say = say
-        self._earlier = Earlier(earlier, settings, stop.is_set, say).of_site if earlier else None
-        self._copies = CrawlArchives((EarlierCrawl(prompt), *earlier), settings, say)
         self._machines = Machines(database)
         self._beats = Machines(prompt)
         host = socket.gethostname()
@@ -279,8 +272,7 @@ class MachineRun:
             building.most_waiting = most_waiting(self._settings)
             building.slots = self._slots
             building.filters = self._filters
-            building.copies = self._copies
-            building.earlier = self._earlier
+            building.copies = CrawlArchives(building.archives, self._given, self._say)
             building.on_settings = self._follow
             building.look_at_deaths = self._deaths.look
             machine, resolver = build_machine(building, stores, archive, self._stop)

@@ -15,7 +15,7 @@ from scrawler.core.asking.origins import Origins
 from scrawler.core.blame.slots import Slots
 from scrawler.core.distribution.openers import Opener
 from scrawler.core.machine.machine import Machine, OnSettings
-from scrawler.core.party.earlier import Copies, EarlierSite
+from scrawler.core.party.copies import Copies
 from scrawler.core.party.lists import SITEMAPS, SitemapLists
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules, HostRules
@@ -37,6 +37,7 @@ from scrawler.store.commit.externals import AsCandidates, Externals, Forgotten
 from scrawler.store.commit.inboxes import Inboxes
 from scrawler.store.commit.row_writers import FeatureWriter
 from scrawler.store.engines.engine import Database
+from scrawler.store.reading.archived import ArchivedCrawl
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.filters import UrlFilters
 
@@ -95,7 +96,8 @@ class Building:
         slots: where threads say what they read; None: it stands in no file.
         filters: which links are not followed.
         copies: reads what visits before have archived.
-        earlier: tells what an earlier crawl has archived of a site; None: nobody asks for that.
+        archives: the crawls whose records may hold the payloads to which its own refer; the crawl itself is the first.
+            They may be opened as late as when the machine begins.
         take_pushed: takes what servers and owners of sites have sent; None: nobody asks for it here.
         on_settings: is called when the database has other settings.
         look_at_deaths: is called before sites of dead machines are taken up.
@@ -113,6 +115,7 @@ class Building:
     externals: Externals
     inboxes: Inboxes
     listens: bool
+    archives: list[ArchivedCrawl]
     goes_on: bool = False
     make_claims: MakeClaims = Claims
     make_checkpoints: MakeCheckpoints = Checkpoints
@@ -135,7 +138,6 @@ class Building:
     slots: Slots | None = None
     filters: UrlFilters | None = None
     copies: Copies | None = None
-    earlier: Callable[[str, bool], EarlierSite] | None = None
     take_pushed: Callable[[int], int] | None = None
     on_settings: OnSettings = field(default=lambda machine, values: None)
     look_at_deaths: Callable[[], None] = field(default=lambda: None)
@@ -190,6 +192,7 @@ def built(
         externals=AsCandidates(database, settings.max_candidates),
         inboxes=Inboxes(*place),
         listens=False,
+        archives=[ArchivedCrawl(database, crawl)],
     )
     _make_externals(building)
     for build in hooked("build", settings):

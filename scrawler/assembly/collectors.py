@@ -30,7 +30,7 @@ from scrawler.core.durable.reads import StoreReads
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.machine.crew import Crew, look_again
 from scrawler.core.outage.standstill import Standstill
-from scrawler.core.party.earlier import Copies
+from scrawler.core.party.copies import Copies
 from scrawler.core.party.parties import Parties
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import EVERY_ROBOT
@@ -78,7 +78,7 @@ def collector_maker(
     ask_on = [answers.ask_on] if steps.asks_on else ()
     parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again, ask_on)
     tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell
-    landing = Landing(reader, answers, origins, tell)
+    landing = Landing(reader, answers, origins, tell, steps.restores)
     make_downloader = _downloader_maker(settings, rules, wrappers, Surroundings(resolver, origins, crew.turn))
     patience = Patience(rules)
     checks = Checks(origins, budget, standstill, rules, tell, steps.checks)
@@ -89,8 +89,9 @@ def collector_maker(
             downloader = make_downloader()
             slot = slots.take()
             visits = Visits(
-                downloader, origins, parties, answers, budget, patience, standstill, checks, reads, rules, slot
-            )
+                downloader, origins, parties, answers, budget, patience, standstill, checks, reads, rules, slot,
+                steps.conditions,
+            )  # fmt: skip
             return UrlCollector(
                 number,
                 crew.turn,

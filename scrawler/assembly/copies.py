@@ -7,7 +7,6 @@ host, or elsewhere alone (`archive_to`), is not read here.
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from enum import Enum
@@ -16,10 +15,8 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
-from scrawler.archive.members import open_file
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
 from scrawler.archive.record import digest as digest_of
-from scrawler.core.party.earlier import EarlierVisit
 from scrawler.core.records.losses import unsaid
 from scrawler.core.records.records import place_of, prefix_of
 from scrawler.errors import StoreError
@@ -27,7 +24,7 @@ from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit
 from scrawler.settings import Settings, largest_record
-from scrawler.store.reading.earlier import EarlierCrawl, EarlierPage
+from scrawler.store.reading.archived import ArchivedCrawl, ArchivedPage
 from scrawler.tuples.classes import NamedTuple
 
 _AHEAD = 1_000  # pages that are looked up together
@@ -49,19 +46,24 @@ class Copy(NamedTuple):
 
     state: CopyState
     crawl: int = 0  # its number
-    page: EarlierPage | None = None
+    page: ArchivedPage | None = None
 
 
 class CrawlArchives:
     """Reads the records of crawls that lie on this host; used by many threads."""
 
-    def __init__(self, crawls: Sequence[EarlierCrawl], settings: Settings, say: Callable[[str], None] = unsaid) -> None:
-        """Read what `crawls` have archived, the newest first; `say` is told once that a copy cannot be read."""
+    def __init__(
+        self, crawls: Sequence[ArchivedCrawl], settings: Settings, say: Callable[[str], None] = unsaid
+    ) -> None:
+        """Read what `crawls` have archived, the newest first; `say` is told once that a copy cannot be read.
+
+        Crawls may be added as long as nothing is read.
+        """
         self._crawls = crawls
         self._pages_dir = settings.pages_dir
         self._largest = largest_record(settings)  # the database may claim any length
         self._away_until = -inf  # no database is asked before: one could not be
-        self._foreseen: dict[str, list[EarlierPage]] = {}  # by URL: what the first of the crawls has of it
+        self._foreseen: dict[str, list[ArchivedPage]] = {}  # by URL: what the first of the crawls has of it
         self._folders: dict[int, dict[str, Path]] = {}
         self._say = say
         self._asking = Lock()
@@ -99,40 +101,10 @@ class CrawlArchives:
             self._folders[crawl] = self._crawls[crawl].folders(socket.gethostname())
         return place_of(warc_file, self._pages_dir, self._folders[crawl])
 
-    def present(self, crawl: int, pages: Sequence[EarlierPage]) -> list[EarlierPage]:
-        """Leave pages out whose records cannot be where they were written: a file is not there, or it is too short."""
-        ends = {name: self._end(crawl, name) for name in {one.warc_file for one in pages}}
-        return [one for one in pages if one.warc_offset + one.warc_length <= ends[one.warc_file]]
-
-    def _end(self, crawl: int, warc_file: str) -> int:
-        """Return how far a file reaches, as far as this host can say."""
-        path = self.path(crawl, warc_file)
-        try:
-            with open_file(path) as file:
-                return file.size
-        except FileNotFoundError:
-            return 0 if self._is_to_be_here(crawl, warc_file) else sys.maxsize
-        except OSError:
-            return 0
-
     def _is_to_be_here(self, crawl: int, warc_file: str) -> bool:
         """Tell whether a file was written on this host, and is nowhere else."""
         written_here = (prefix_of(warc_file) or "") in self._folders.get(crawl, {})
         return written_here and not self._crawls[crawl].is_copied()
-
-    def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
-        """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""
-        with closing(RecordReader()) as reader, suppress(UnwholeRecordError, OSError, StoreError):
-            own = self._stored(reader, visit.crawl, visit)
-            if not own.record.says(url, visit.digest, visit.revisit):
-                return None
-            if not visit.revisit:
-                return own
-            for crawl, page in self._originals(own.refers_to, visit.digest, visit.crawl):
-                body = self._body(reader, crawl, page)
-                if body is not None:
-                    return own._replace(body=body)
-        return None
 
     def holds(self, url: str, digest: bytes, body: bytes) -> bool:
         """Tell whether a record of a URL holds this very payload: it was read just now."""
@@ -171,21 +143,21 @@ class CrawlArchives:
         """Tell whether the first of the crawls has a record that should hold a payload; nobody looks at that."""
         return bool(self._crawls[0].originals(url, digest))
 
-    def head(self, reader: RecordReader, crawl: int, page: EarlierPage | PageRow) -> StoredAnswer | None:
+    def head(self, reader: RecordReader, crawl: int, page: ArchivedPage | PageRow) -> StoredAnswer | None:
         """Return the heads of the record of a page; None where that cannot be read."""
         with suppress(UnwholeRecordError, OSError):
             found = reader.head(self.path(crawl, page.warc_file), page.warc_offset, page.warc_length)
             return found if found.record.says(page.url, page.digest, page.revisit) else None
         return None
 
-    def _tell(self, crawl: int, page: EarlierPage) -> None:
+    def _tell(self, crawl: int, page: ArchivedPage) -> None:
         say, self._say = self._say, unsaid
         say(
             f"the copy of {page.url} in {self.path(crawl, page.warc_file)} cannot be read: what comes of such pages is"
             " archived anew; `scrawler verify` looks for more"
         )
 
-    def _body(self, reader: RecordReader, crawl: int, page: EarlierPage) -> bytes | None:
+    def _body(self, reader: RecordReader, crawl: int, page: ArchivedPage) -> bytes | None:
         """Return the payload that the record of a page holds; None where that is not there, or is another one."""
         with suppress(UnwholeRecordError, OSError):
             stored = self._stored(reader, crawl, page)
@@ -193,7 +165,7 @@ class CrawlArchives:
                 return stored.body
         return None
 
-    def _originals(self, url: str, digest: bytes, first: int = 0) -> Iterator[tuple[int, EarlierPage]]:
+    def _originals(self, url: str, digest: bytes, first: int = 0) -> Iterator[tuple[int, ArchivedPage]]:
         """Yield the pages whose own records hold a payload, with the numbers of their crawls, from one crawl on."""
         for crawl in range(first, len(self._crawls)):
             foreseen = self._foreseen.pop(url, None) if crawl == 0 else None
@@ -202,11 +174,11 @@ class CrawlArchives:
                 continue
             if self.away:
                 return
-            found: list[EarlierPage] = []
+            found: list[ArchivedPage] = []
             with self._noting_away():
                 found = self._crawls[crawl].originals(url, digest)
             yield from ((crawl, page) for page in found)
 
-    def _stored(self, reader: RecordReader, crawl: int, page: EarlierVisit | EarlierPage) -> StoredAnswer:
+    def _stored(self, reader: RecordReader, crawl: int, page: ArchivedPage) -> StoredAnswer:
         path = self.path(crawl, page.warc_file)
         return reader.answer(path, page.warc_offset, page.warc_length, self._largest)

@@ -100,8 +100,8 @@ def _put_together(
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
-        partial(_waiting, building, stores), building.earlier, steps.site_states,
-        steps.party_states, steps.looks_up,
+        partial(_waiting, building, stores), steps.site_states, steps.party_states,
+        steps.looks_up,
     )  # fmt: skip
     ports = _selector_ports(building, stores, crew, checkpointer, permission, sharing, distribution, ending)
     selector = UrlSelector(

@@ -13,8 +13,9 @@ from scrawler.model.rows import PageRow
 from scrawler.settings import Settings, earlier_unnamed
 from scrawler.store.claims.crawls import Crawls
 from scrawler.store.engines.engine import Database, Waiting
-from scrawler.store.reading.earlier import EarlierCrawl, close_earlier, may_open, open_referred
+from scrawler.store.reading.archived import ArchivedCrawl
 from scrawler.store.reading.pages import Pages
+from scrawler.store.reading.referred import close_crawls, may_open, open_referred
 
 _REMEMBERED = 100_000  # payloads that are not looked for once more
 _LOST = (CopyState.GONE, CopyState.UNKNOWN)
@@ -37,13 +38,14 @@ def lost_references(
     if unnamed is not None and Pages(database).of_earlier():  # what it has is not to be taken for lost
         raise SettingsError(earlier_unnamed(unnamed))
     waiting = Waiting(give_up_after=settings.database_patience)
+    own_crawl = Crawls(database).open(settings.name, settings.scope)
     earlier = open_referred(given, database, waiting, settings.dedup_from)
     try:
-        archives = CrawlArchives((EarlierCrawl(database), *earlier), settings)
+        archives = CrawlArchives((ArchivedCrawl(database, own_crawl), *earlier), settings)
         with closing(RecordReader()) as own, closing(RecordReader()) as reader:
             yield from _lost(database, archives, own, reader, looked_at)
     finally:
-        close_earlier(earlier)
+        close_crawls(earlier)
 
 
 def _lost(

@@ -9,7 +9,6 @@ from scrawler.assembly.stores import Stores
 from scrawler.assembly.urls import analyzers
 from scrawler.core.asking.origins import ROBOTS_KEPT, Origins
 from scrawler.core.clock import DatabaseClock
-from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import LookUp, PartyStateMaker, SiteStateMaker, SiteTaker
 from scrawler.core.rules import CrawlRules, HostRules
@@ -31,7 +30,6 @@ def make_taker(
     refusal: Callable[[str], str] = lambda url: "",
     hosts: HostRules | None = None,
     waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
-    earlier: Callable[[str, bool], EarlierSite] | None = None,
     site_states: Sequence[SiteStateMaker] = (),
     party_states: Sequence[PartyStateMaker] = (),
     looks_up: Sequence[LookUp] = (),
@@ -50,7 +48,6 @@ def make_taker(
         refusal,
         hosts,
         waiting,
-        earlier,
         site_states,
         party_states,
         looks_up,

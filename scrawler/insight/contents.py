@@ -51,7 +51,7 @@ from scrawler.settings import Settings, checked_folder, copies_unnamed, earlier_
 from scrawler.store.claims.crawls import Crawl, Crawls
 from scrawler.store.claims.machines import Machines
 from scrawler.store.engines.engine import Database, Waiting
-from scrawler.store.reading.earlier import absolute, may_open, open_referred
+from scrawler.store.reading.referred import absolute, may_open, open_referred
 from scrawler.store.reading.traces import Traces
 from scrawler.tuples.classes import dataclass
 

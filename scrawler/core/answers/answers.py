@@ -6,8 +6,8 @@ from scrawler.core.answers.aliases import is_same, note_sample
 from scrawler.core.answers.listing import UrlLister
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.page_rows import fault_row, page_row
-from scrawler.core.answers.recall import is_to_be_whole
 from scrawler.core.answers.steps import NO_STEPS, Steps
+from scrawler.core.answers.unchanged import is_to_be_whole
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import (
     MAX_REDIRECTS,

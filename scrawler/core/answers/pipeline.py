@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
+from scrawler.core.party.copies import Copies, NoCopies
 from scrawler.core.party.decisions import header_text
-from scrawler.core.party.earlier import Copies, NoCopies
 from scrawler.core.party.site import SiteContext
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
@@ -21,7 +21,6 @@ from scrawler.fetch.downloader import Document, Recalled, Response
 from scrawler.fetch.wire import header_values
 from scrawler.model.results import Result
 from scrawler.model.visits import KnownVisit
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import normalise
 
 _MADE_TYPE = "text/html; charset=utf-8"
@@ -29,13 +28,6 @@ _MADE_MARK = b"rendered\0"  # sets digests of documents that were made apart fro
 _LONG_SITEMAP = 256 << 10  # bytes of a body, which may be packed
 _NO_PAGE = (Result.HTTP_ERROR, Result.REDIRECT)  # answers that say the same at each visit, mostly
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
-
-
-class EarlierPayload(NamedTuple):
-    """A payload of which earlier crawls were asked."""
-
-    digest: bytes
-    earlier: RevisitOf | None  # the record of such a crawl that holds it, where this one has none of its own
 
 
 class PagePipeline:
@@ -67,13 +59,13 @@ class PagePipeline:
         response: Response,
         metadata: bytes = b"",
         known: KnownVisit | None = None,
-        payload: EarlierPayload | None = None,
+        payload_digest: bytes = b"",
     ) -> RecordRef | None:
         """Write the answer's records; None if there was no HTTP answer, or its body not wanted.
 
         `metadata` is what was found in it, as fields of a record of its own; empty: nothing is to be kept of that.
         `known` is the last visit to the URL, which a server means that answers that nothing has changed since.
-        `payload` is what `look_up` has found of its payload in earlier crawls, where there are any.
+        `payload_digest` is that of its payload; empty where it is still to be made.
 
         Raises ArchiveError, and UnrecordableError where no record can be made. A payload that the site's archive has
         already is written as a revisit of the first record: that one is committed before, or with, everything that
@@ -82,14 +74,12 @@ class PagePipeline:
         if not response.head or response.result is Result.UNWANTED_TYPE:
             return None
         is_whole = response.body != b"" and response.result.answered
-        exchange = _exchange(response, site if is_whole else None, payload)
+        exchange = _exchange(response, site if is_whole else None, payload_digest)
         exchange.metadata = metadata
         if response.document is not None:
             exchange.rendered = response.document.html
         if response.recalled is not None:
             _refer_back(exchange, response.recalled)
-            if payload is not None and payload.earlier is not None:
-                site.archived.remember(exchange.payload_digest, payload.earlier)
         elif known is not None and response.result is Result.NOT_MODIFIED:
             exchange.payload_digest = known.digest
             exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
@@ -97,9 +87,6 @@ class PagePipeline:
             self._copies.expect(known.payload_url, site.visited or {})
             if self._copies.holds(known.payload_url, known.digest, response.body):
                 self._refer_to(site, exchange, known)
-        elif payload is not None and payload.earlier is not None:
-            exchange.revisit_of = payload.earlier
-            site.archived.remember(exchange.payload_digest, payload.earlier)
         elif known is not None and is_whole and exchange.revisit_of is None and response.result in _NO_PAGE:
             exchange.revisit_of = self._said_before(exchange)
         record = self._archive.write(exchange)
@@ -125,22 +112,11 @@ class PagePipeline:
             site.archived.remember(exchange.payload_digest, exchange.revisit_of)  # where its visit looks, see `visited`
 
     @staticmethod
-    def look_up(site: SiteContext, response: Response, known: KnownVisit | None) -> EarlierPayload | None:
-        """Return what earlier crawls have of the payload of an answer; None where nobody asks for that.
-
-        It names a record where these have it, and this crawl has none of its own to which to refer: that was read.
-        """
-        if site.earlier is None or not response.body or not response.result.answered:
-            return None
-        recalled = response.recalled
-        if recalled is not None:
-            is_new = site.archived.get(recalled.digest) is None
-            original = RevisitOf(recalled.payload_url, recalled.payload_at)
-            return EarlierPayload(recalled.digest, original if is_new else None)
-        payload_digest = digest(response.body)
-        if site.archived.get(payload_digest) is not None or (known is not None and known.digest == payload_digest):
-            return EarlierPayload(payload_digest, None)
-        return EarlierPayload(payload_digest, site.earlier.record_of(payload_digest, response.body))
+    def payload_digest(response: Response) -> bytes:
+        """Return the digest of the payload of an answer; empty where it has none that others could have as well."""
+        if not response.body or not response.result.answered:
+            return b""
+        return digest(response.body) if response.recalled is None else response.recalled.digest
 
     @staticmethod
     def leave_out(response: Response) -> RecordRef | None:
@@ -236,19 +212,19 @@ class PagePipeline:
 
 
 def _refer_back(exchange: Exchange, recalled: Recalled) -> None:
-    """Let an exchange be what it was: a server's word that all is as the record of an earlier crawl has it."""
+    """Let an exchange be what it was: a server's word that all is as a record of another crawl has it."""
     exchange.response_head = recalled.head
     exchange.body = b""
     exchange.revisit_of = RevisitOf(recalled.payload_url, recalled.payload_at, said_by_server=True)
 
 
-def _exchange(response: Response, site: SiteContext | None = None, payload: EarlierPayload | None = None) -> Exchange:
+def _exchange(response: Response, site: SiteContext | None = None, payload_digest: bytes = b"") -> Exchange:
     """Return what is archived of an answer: a revisit of the record in which `site` has its payload already, if any.
 
-    `payload` has its digest, where that is known. Raises UnrecordableError.
+    `payload_digest` is that of its payload, where that is known. Raises UnrecordableError.
     """
     try:
-        payload_digest = digest(response.body) if payload is None else payload.digest
+        payload_digest = payload_digest or digest(response.body)
         known = site.archived.get(payload_digest) if site is not None else None
         http, tls, cipher = response.protocols or ("", "", "")
         limits = response.request.limits

@@ -10,8 +10,8 @@ from scrawler.archive.archive import UnrecordableError
 from scrawler.archive.record import RecordRef
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.pipeline import PagePipeline, refreshed
-from scrawler.core.answers.recall import is_to_be_whole
 from scrawler.core.answers.steps import NO_STEPS, Steps
+from scrawler.core.answers.unchanged import is_to_be_whole
 from scrawler.core.party.decisions import (
     PUSH_BACK,
     has_invalid_length,
@@ -94,20 +94,23 @@ class AnswerReader:
     def _archive(self, flight: PageFlight, response: Response, page: PageRead) -> None:
         if not page.keep:
             page.record = self._pipeline.leave_out(response)
-        elif flight.site.earlier is None:
-            page.record = self._pipeline.archive(flight.site, response, page.metadata, flight.known)
-        else:
-            self._archive_again(flight, response, page)
+            return
+        payload_digest = b""
+        if self._steps.finds_copies:
+            payload_digest = self._pipeline.payload_digest(response)
+            self._find_copy(flight, response, page, payload_digest)
+        page.record = self._pipeline.archive(flight.site, response, page.metadata, flight.known, payload_digest)
 
-    def _archive_again(self, flight: PageFlight, response: Response, page: PageRead) -> None:
-        """Archive an answer that an earlier crawl may have."""
-        payload = None
-        # What was lost is to be archived whole, and so is what is tried again: the earlier record may be why.
-        if not flight.lane.ordered and not flight.lane.key.retries:
-            payload = self._pipeline.look_up(flight.site, response, flight.known)
-        page.record = self._pipeline.archive(flight.site, response, page.metadata, flight.known, payload)
-        if payload is not None and payload.earlier is not None:
-            page.flags |= PageFlag.EARLIER
+    def _find_copy(self, flight: PageFlight, response: Response, page: PageRead, payload_digest: bytes) -> None:
+        """Look whether another crawl has the payload of an answer, where this one's archive has it not."""
+        archived = flight.site.archived
+        for find_copy in self._steps.finds_copies:
+            if not payload_digest or archived.get(payload_digest) is not None:
+                return
+            copy = find_copy(flight, response, payload_digest)
+            if copy is not None:
+                archived.remember(payload_digest, copy)
+                page.flags |= PageFlag.EARLIER
 
     def _archive_parts(self, further: tuple[Response, ...]) -> tuple[tuple[Response, RecordRef], ...]:
         """Archive the answers beside that of a page; that of which no record can be made is left out."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
+from scrawler.archive.record import RevisitOf
 from scrawler.core.answers.listing import UrlLister
 from scrawler.core.answers.ordering import Order
 from scrawler.core.answers.page_read import PageRead
@@ -21,6 +22,7 @@ from scrawler.core.party.parties import Choice
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.party.states import PartyState, SiteState
 from scrawler.fetch.downloader import Response
+from scrawler.model.claims import ClaimedSite
 from scrawler.model.rows import PageRow
 from scrawler.model.visits import KnownVisit
 
@@ -45,7 +47,7 @@ class Step(Protocol):
         held. What it raises is a fault of the page, which ends its URL; its answer is archived all the same.
         """
 
-    def site_state(self, site: SiteContext) -> SiteState | None:
+    def site_state(self, site: SiteContext, claimed: ClaimedSite) -> SiteState | None:
         """Return what is known of a site that is taken up, which `site.state_of(at)` is then; None: nothing.
 
         It is called before the parties are there. No turn is held, and the database may be read. Raises StoreError.
@@ -61,6 +63,24 @@ class Step(Protocol):
         """Return what is known of URLs of a seed that are visited again, `after_lists` where lists were read before.
 
         No turn is held, and the database may be read. Raises StoreError.
+        """
+
+    def conditions(self, flight: PageFlight) -> tuple[tuple[str, str], ...]:
+        """Return the headers by which a page is asked for only if it has changed, under the turn; none: all of it is.
+
+        This crawl has not visited the page before.
+        """
+
+    def restore(self, flight: PageFlight, response: Response) -> Response:
+        """Make an answer whole that says that nothing has changed, where this crawl does not know what there was.
+
+        As it came, where that cannot be: the page is asked for again then. No turn is held, and files may be read.
+        """
+
+    def find_copy(self, flight: PageFlight, response: Response, payload_digest: bytes) -> RevisitOf | None:
+        """Return the record of another crawl that holds the payload of an answer, and was read just now; None: none.
+
+        This crawl's archive has none of its own. No turn is held.
         """
 
     def check(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Any:
@@ -92,7 +112,10 @@ AsksOn = tuple[Callable[[SiteContext, SeedContext, UrlLister], bool], ...]
 LooksUp = tuple[Callable[[int, Sequence[str], bool], Mapping[str, KnownVisit]], ...]
 ChecksOfSteps = tuple[Callable[[SiteContext, Choice, Origin, float], Any], ...]
 PutsOff = tuple[Callable[[PageFlight, Response], None], ...]
-SiteStates = tuple[Callable[[SiteContext], SiteState | None], ...]
+ConditionsOfSteps = tuple[Callable[[PageFlight], tuple[tuple[str, str], ...]], ...]
+Restores = tuple[Callable[[PageFlight, Response], Response], ...]
+FindsCopies = tuple[Callable[[PageFlight, Response, bytes], RevisitOf | None], ...]
+SiteStates = tuple[Callable[[SiteContext, ClaimedSite], SiteState | None], ...]
 PartyStates = tuple[Callable[[SiteContext, SeedContext], PartyState | None], ...]
 
 
@@ -114,6 +137,9 @@ class Steps:
         self.order = order
         self.lists = lists
         self.looks_up: LooksUp = tuple(step.look_up for step in steps if hasattr(step, "look_up"))
+        self.conditions: ConditionsOfSteps = tuple(step.conditions for step in steps if hasattr(step, "conditions"))
+        self.restores: Restores = tuple(step.restore for step in steps if hasattr(step, "restore"))
+        self.finds_copies: FindsCopies = tuple(step.find_copy for step in steps if hasattr(step, "find_copy"))
         self.checks: ChecksOfSteps = tuple(step.check for step in steps if hasattr(step, "check"))
         self.puts_off: PutsOff = tuple(step.put_off for step in steps if hasattr(step, "put_off"))
         self.reads: Reads = tuple(step.read for step in steps if hasattr(step, "read"))

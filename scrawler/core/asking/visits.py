@@ -12,6 +12,7 @@ from typing import Final
 
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.page_rows import refused_row
+from scrawler.core.answers.steps import ConditionsOfSteps
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.checks import Answer, Checks, First, Leave, Refuse
 from scrawler.core.asking.governor import Governor
@@ -59,6 +60,7 @@ class Visits:
         reads: StoreReads,
         rules: CrawlRules,
         slot: Slot,
+        conditions_of_steps: ConditionsOfSteps = (),
     ) -> None:
         self._downloader = downloader
         self._origins = origins
@@ -70,6 +72,7 @@ class Visits:
         self._checks = checks
         self._rules = rules
         self._slot = slot
+        self._conditions_of_steps = conditions_of_steps
         self._governor = Governor(answers, standstill, reads, rules)
 
     def start_requests(self, site: SiteContext, now: float) -> float:
@@ -314,12 +317,27 @@ class Visits:
         )
         if may_be_sitemap and (choice.entry.role is EntryRole.SITEMAP or _is_named_as_one(url, rules)):
             request = request._replace(max_body=MAX_SITEMAP_BYTES)
-        if flight.known is not None or flight.site.earlier is not None:
-            request = request._replace(headers=_conditions(choice, flight))
+        if flight.known is not None or self._conditions_of_steps:
+            request = request._replace(headers=self._conditions(flight))
         if choice.party.lengthless and url in choice.party.lengthless:
             choice.party.lengthless -= {url}
             return request._replace(ignore_length=True)
         return request
+
+    def _conditions(self, flight: PageFlight) -> tuple[tuple[str, str], ...]:
+        """Return the headers by which a page is asked for only if it has changed; none if it is wanted as a whole.
+
+        What is tried again, or was pushed back, may be that because of the condition, or because what was archived of
+        the page could not be had.
+        """
+        site, lane = flight.site, flight.lane
+        if lane.key.retries or lane.key.pushbacks or lane.ordered:
+            return ()
+        if site.conditions is not None and not site.conditions.are_sent:
+            return ()
+        if flight.known is not None:
+            return conditions(flight.known)
+        return next(filter(None, [found(flight) for found in self._conditions_of_steps]), ())
 
     def _start(self, site: SiteContext, request: Request, now: float, party: SeedContext | None = None) -> None:
         """Start a request.
@@ -362,22 +380,6 @@ def _needs_place(site: SiteContext, choice: Choice) -> bool:
 def _is_named_as_one(url: str, rules: CrawlRules) -> bool:
     """Tell by the name of a seed's own URL whether it may be a sitemap, which may be larger than pages."""
     return rules.sitemaps != "off" and url.endswith(_SITEMAP_ENDS)
-
-
-def _conditions(choice: Choice, flight: PageFlight) -> tuple[tuple[str, str], ...]:
-    """Return the headers by which a page is asked for only if it has changed; none of one that is wanted as a whole.
-
-    What is tried again, or was pushed back, may be that because of the condition, or because the earlier archive does
-    not hold the page.
-    """
-    site, key = flight.site, choice.lane.key
-    if key.retries or key.pushbacks or choice.lane.ordered:
-        return ()
-    if site.conditions is not None and not site.conditions.are_sent:
-        return ()
-    if flight.known is not None:
-        return conditions(flight.known)
-    return () if site.earlier is None else site.earlier.conditions(choice.entry.url)
 
 
 def _flight(site: SiteContext, choice: Choice, origin: Origin) -> PageFlight:

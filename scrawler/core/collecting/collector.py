@@ -13,7 +13,7 @@ from typing import Final
 
 from scrawler.core.answers.lister import SitemapLister
 from scrawler.core.answers.page_read import PageRead
-from scrawler.core.answers.recall import is_unchanged
+from scrawler.core.answers.unchanged import is_unchanged
 from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slot
 from scrawler.core.collecting.landing import Landing
@@ -91,7 +91,7 @@ class UrlCollector:
         self._crowded: dict[SiteContext, None] = {}  # sites of which seeds are set aside, for want of room
         self._schedule = Schedule(self)
         self._handover = handover
-        self._unchanged: list[Response] = []  # of which an earlier crawl has what they mean
+        self._unchanged: list[Response] = []  # of which this crawl does not know what they mean
         self._blocked = False  # a site could not be visited, because nothing may be started now
         self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
         self._retired = False
@@ -195,7 +195,7 @@ class UrlCollector:
                 with self._turn:
                     going, large = self._take_turn()
                 if self._unchanged:
-                    large = [*large, *self._recall()]
+                    large = [*large, *self._restored()]
                 self._lister.read()
                 if large:
                     readings = list(map(self._read, large))  # others go on meanwhile
@@ -288,10 +288,10 @@ class UrlCollector:
         self._unchanged = [one for one, wrong in zip(self._unchanged, is_doubted, strict=True) if not wrong]
         return [one.disbelieved() if id(one.request) in doubted else one for one in landed]
 
-    def _recall(self) -> list[Response]:
-        """Make answers whole that say that nothing has changed since an earlier crawl; return them but for sitemaps.
+    def _restored(self) -> list[Response]:
+        """Make answers whole that say that nothing has changed; return them but for sitemaps.
 
-        Others go on meanwhile, for its files are read.
+        Others go on meanwhile, for files may be read.
         """
         unchanged, self._unchanged = self._unchanged, []
         whole = []
@@ -300,7 +300,7 @@ class UrlCollector:
             assert isinstance(flight, PageFlight)
             self._slot.enter(flight.site.id, read_url(flight, response.request))
             try:
-                response = self._landing.recall(flight, response)
+                response = self._landing.restore(flight, response)
                 as_sitemap = self._lister.wants(response)
             finally:
                 self._slot.leave()

@@ -11,7 +11,7 @@ from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.answers.page_rows import robots_record
 from scrawler.core.answers.reading import AnswerReader
-from scrawler.core.answers.recall import recall
+from scrawler.core.answers.steps import Restores
 from scrawler.core.asking.origins import Origins
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import AliasFlight, Flight, PageFlight, ProbeFlight, RobotsFlight
@@ -24,16 +24,23 @@ from scrawler.model.exchange import WaitingUrl
 class Landing:
     """Reads responses, which needs no turn, and applies them, which needs it; shared by the collectors.
 
+    `restores` are methods of the steps of features (see `core.answers.steps.Step`), which make answers whole.
     `tell(url, fault)` is called, under the turn, for each fault that an answer has met.
     """
 
     def __init__(
-        self, reader: AnswerReader, answers: AnswerHandler, origins: Origins, tell: Callable[[str, Fault], None]
+        self,
+        reader: AnswerReader,
+        answers: AnswerHandler,
+        origins: Origins,
+        tell: Callable[[str, Fault], None],
+        restores: Restores = (),
     ) -> None:
         self._reader = reader
         self._answers = answers
         self._origins = origins
         self._tell = tell
+        self._restores = restores
 
     def read(self, flight: Flight, response: Response) -> PageRead | None:
         """Archive and read the answer of a page, archive that of a robots.txt; None for others. Raises ArchiveError."""
@@ -41,13 +48,14 @@ class Landing:
             return self._reader.read(flight, response)
         return self._reader.archive(response) if isinstance(flight, RobotsFlight) else None
 
-    @staticmethod
-    def recall(flight: PageFlight, response: Response) -> Response:
-        """Make an answer whole that says that nothing has changed since an earlier crawl; for that it reads files."""
+    def restore(self, flight: PageFlight, response: Response) -> Response:
+        """Make an answer whole that says that nothing has changed, as far as features know what there was."""
         try:
-            return recall(flight, response)
+            for restore in self._restores:
+                response = restore(flight, response)
         except BaseException as error:
             return response.met(fault_of(error))
+        return response
 
     def apply(self, flight: Flight, response: Response, reading: PageRead | None) -> Fault | None:
         """Apply a response to its site; return the fault that it met, if any.

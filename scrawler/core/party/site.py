@@ -19,7 +19,6 @@ from scrawler.core.party.archived import ArchivedPayloads
 from scrawler.core.party.conditions import Conditions
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
-from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.health import SiteHealth
 from scrawler.core.party.refusals import Refusals
 from scrawler.core.party.states import SiteState, rows_of
@@ -171,7 +170,6 @@ class SiteContext:
     waiting_rows: dict[str, tuple[WaitingRow, ...]] = field(default_factory=dict)  # of URLs that a retry has listed
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
     conditions: Conditions | None = None  # what conditional requests have come to, once one came to something
-    earlier: EarlierSite | None = None  # what an earlier crawl knows of it, where that is asked
     reads_lists: bool = False  # whether lists may tell which of its URLs need not be visited again
     states: tuple[SiteState | None, ...] = ()  # of steps, each at its number; none where no step has one
     orphans: tuple[Lane, ...] = ()  # unfinished lanes whose seed has ended
@@ -229,8 +227,9 @@ class SiteContext:
         self.seen.close()
         if self.registry is not None:
             self.registry.forget(self)
-        if self.earlier is not None:
-            self.earlier.close()
+        for state in self.states:
+            if state is not None:
+                state.close()
 
     def is_held_by(self, holder: Holder) -> bool:
         """Whether a collector holds it: any call of another part may end that."""

@@ -29,6 +29,9 @@ class SiteState(Protocol):
     def take_rows(self, into: dict[RowKind, tuple[Row, ...]]) -> None:
         """Add the rows that have changed since they were last taken."""
 
+    def close(self) -> None:
+        """Give back what the site shares with others: it is let go of."""
+
 
 def rows_of(states: Iterable[Any]) -> Rows:
     """Take the rows of states; None stands for a step without one."""

@@ -13,7 +13,6 @@ from scrawler.core.party.after_death import rest_after_death
 from scrawler.core.party.ahead import Kept, ReadAhead, only_moved
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
-from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.entries import Entry, decode_urls
 from scrawler.core.party.gates import MOST_FIRST
 from scrawler.core.party.own_lists import OwnLists
@@ -41,7 +40,7 @@ from scrawler.urls.scope import ScopeRule, host_port, joined_at, moved_with, sco
 from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
 
-SiteStateMaker = Callable[[SiteContext], SiteState | None]
+SiteStateMaker = Callable[[SiteContext, ClaimedSite], SiteState | None]
 LookUp = Callable[[int, Sequence[str], bool], Mapping[str, KnownVisit]]
 PartyStateMaker = Callable[[SiteContext, SeedContext], PartyState | None]
 _RECALLED = 20_000  # URLs of a party that are looked through for what led to them
@@ -96,8 +95,7 @@ class SiteTaker:
     robots.txt, `condemned(claimed)` the URLs of the site that have killed a process, with the reasons. `refusal(url)`
     says why a URL to which a seed was redirected may not enter the crawl, an empty text if it may. `waiting(claimed)`
     returns what is in the inbox of a site that was begun: a party that goes on for that must have it before its end.
-    `earlier(key, pages)` returns what an earlier crawl has archived of a site, with what it knows of its pages if these
-    are wanted; None: nobody asks for that. `site_states`, `party_states` and `looks_up` are methods of the steps of
+    `site_states`, `party_states` and `looks_up` are methods of the steps of
     features (see `core.answers.steps.Step`), which make what they know of a site, or a party, and say what is known of
     URLs that were visited before.
     """
@@ -114,7 +112,6 @@ class SiteTaker:
         refusal: Callable[[str], str] = lambda url: "",
         hosts: HostRules | None = None,
         waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
-        earlier: Callable[[str, bool], EarlierSite] | None = None,
         site_states: Sequence[SiteStateMaker] = (),
         party_states: Sequence[PartyStateMaker] = (),
         looks_up: Sequence[LookUp] = (),
@@ -125,7 +122,6 @@ class SiteTaker:
         self._looks_up = looks_up
         self._ahead = ReadAhead(frontier)
         self._own = OwnLists(self._ahead)
-        self._earlier = earlier
         self._waiting = waiting
         self._rules = rules
         self._clock = clock
@@ -162,7 +158,7 @@ class SiteTaker:
         if any(seed.round for seed in claimed.seeds) or any(_is_revisited(state) for state in states):
             site.visited = {}
         if self._site_states:
-            site.keep_states(make(site) for make in self._site_states)
+            site.keep_states(make(site, claimed) for make in self._site_states)
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
             self._recall(site, claimed, states)
@@ -186,8 +182,6 @@ class SiteTaker:
         site.window = claimed.window
         site.after_death = claimed.after_death
         site.condemned = self._condemned(claimed) or site.condemned
-        if self._earlier is not None:  # in later rounds URLs are asked for by what this crawl knows of them
-            site.earlier = self._earlier(claimed.key, any(not seed.round for seed in claimed.seeds))
         site.health.pushbacks = min(claimed.pushbacks, rules.max_pushbacks - 1)  # the site is asked once at least
         site.health.refused = site.health.pushbacks
         return site

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from http import HTTPStatus
 from typing import Any
 
 from scrawler.dates import iso_date
@@ -104,7 +103,6 @@ class _Maker:
             self._link_section,
             Section("refused", "Refused links", tables=(samples_table(self._reports.samples(self._seed_id)),)),
             self._duplicates(),
-            *self._earlier(),
             self._traps(),
             self._politeness(),
         )
@@ -198,21 +196,6 @@ class _Maker:
             **{f"with_{kind}": times for kind, times in sorted(relations.items())},
         }
         return Section("duplicates", "Duplicates", values)
-
-    def _earlier(self) -> tuple[Section, ...]:
-        """Say what an earlier crawl had already, where one was asked (`dedup_from`)."""
-        fetched = [one for one in self._sums.pages if one.result == Result.FETCHED]
-        archived = [one for one in fetched if one.flags & PageFlag.EARLIER]
-        unchanged = [one for one in fetched if one.status == HTTPStatus.NOT_MODIFIED]
-        if not (archived or unchanged):
-            return ()
-        values = {
-            "pages_not_sent": sum(one.pages for one in unchanged),
-            "bytes_not_sent": sum(one.bytes for one in unchanged),
-            "payloads_archived": sum(one.pages for one in archived),
-            "bytes_archived": sum(one.bytes for one in archived),
-        }
-        return (Section("earlier", "What an earlier crawl has (dedup_from)", values),)
 
     def _traps(self) -> Section:
         columns = ("pattern", "fetched", "exact", "near", "refused", "evidence")

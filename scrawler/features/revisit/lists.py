@@ -34,6 +34,7 @@ from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.told import Told
 from scrawler.features.revisit.wishes import settings_at
 from scrawler.fetch.downloader import Response
+from scrawler.model.claims import ClaimedSite
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
@@ -61,7 +62,7 @@ class ListsStep:
         """Return what the lists of a party have told, if they are read."""
         return cast("PartyLists | None", party.state_of(self.at))
 
-    def site_state(self, site: SiteContext) -> None:
+    def site_state(self, site: SiteContext, claimed: ClaimedSite) -> None:
         """Let pages of a site wait for its lists, where these are read."""
         site.reads_lists = self.reads(site)
 

@@ -115,3 +115,6 @@ class SiteVisits:
             into[SITE_RATES] = (SiteRates(self._site_id, rates),)
         if moved:
             into[CELLS] = tuple([CellRow(self._site_id, cell, pages, own) for cell, pages in sorted(moved.items())])
+
+    def close(self) -> None:
+        """Do nothing: it shares nothing with other sites."""

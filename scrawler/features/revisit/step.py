@@ -16,6 +16,7 @@ from scrawler.features.revisit.publishing import CHANGE_LIST
 from scrawler.features.revisit.settings import RevisitSettings
 from scrawler.features.revisit.states import PartyVisits, SiteVisits
 from scrawler.fetch.downloader import Response
+from scrawler.model.claims import ClaimedSite
 from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.model.visits import KnownVisit
@@ -39,7 +40,7 @@ class RevisitStep:
     def _visiting(self) -> Visiting:
         return self._make_visiting()
 
-    def site_state(self, site: SiteContext) -> SiteVisits | None:
+    def site_state(self, site: SiteContext, claimed: ClaimedSite) -> SiteVisits | None:
         """Return what is learned of a site, where URLs of it may become due again."""
         own = RevisitSettings.of((site.own_rules or self._rules).settings)
         may_be_due = site.visited is not None or own.revisit != "off" or own.keep

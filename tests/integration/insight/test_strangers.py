@@ -20,7 +20,7 @@ from scrawler.errors import RecordsLostError, SettingsError
 from scrawler.features.texts.cli_corpus import corpus
 from scrawler.features.texts.cli_wacz import wacz
 from scrawler.store.engines.engine import open_database
-from scrawler.store.reading.earlier import close_earlier, open_earlier
+from scrawler.store.reading.referred import close_crawls, open_referred
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page
 from tests.integration.fetch.servers import RawServer
@@ -114,10 +114,11 @@ def test_what_a_stranger_refers_to_is_not_opened_by_a_run_that_names_the_strange
     stranger: Stranger, tmp_path: Path
 ) -> None:
     stranger.says(dedup_from=f"mysql://me@127.0.0.1:{stranger.server.port}/x")
+    given = str(stranger.crawl.folder / "crawl.db")
     with closing(open_database(f"sqlite:///{tmp_path / 'own.db'}")) as own:
-        found = open_earlier(str(stranger.crawl.folder / "crawl.db"), own)
+        found = open_referred([given], own, named=given)
         assert len(found) == 1
-        close_earlier(found)
+        close_crawls(found)
     assert stranger.server.connections == 0
 
 

@@ -34,7 +34,7 @@ class Looking:
     at: int
     wants: frozenset[Want] = frozenset()
 
-    def site_state(self, site: object) -> None:
+    def site_state(self, site: object, claimed: object) -> None:
         return None
 
     def look_up(self, seed_id: int, urls: object, after_lists: bool) -> dict[str, object]:

@@ -12,6 +12,7 @@ from scrawler.features.revisit.shares import VisitShares
 from scrawler.features.revisit.step import RevisitStep
 from scrawler.features.revisit.store.known import KnownVisits
 from scrawler.features.revisit.visiting import Visiting
+from scrawler.model.claims import ClaimedSite
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
 from scrawler.settings import Settings
@@ -31,7 +32,7 @@ def test_what_visits_find_is_noted_of_parties_that_come_after_a_known_url_was_se
         step = RevisitStep(rules, lambda: visiting)
         step.at = 0
         site = SiteContext(1, "h.org", 1, ExactSeen(MemoryBudget(1000)), False)
-        site.keep_states([step.site_state(site)])
+        site.keep_states([step.site_state(site, ClaimedSite(1, "h.org", 1, 0, (), True))])
         party = SeedContext(Seed(1, 1, HOME, HOME, 0, 0), UrlAnalyzer(scope), scope, 0.0)
         assert step.party_state(site, party) is None
         site.visit_again()

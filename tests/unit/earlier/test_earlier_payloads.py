@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha1
 
 from scrawler.archive.record import RevisitOf
-from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom
+from scrawler.features.earlier.known import EarlierPayloads, EarlierRoom
 
 TOGETHER = 64  # payloads that take their room at once
 

@@ -1,4 +1,4 @@
-"""What tells a machine what earlier crawls know of a site (`dedup_from`)."""
+"""Tells a machine what earlier crawls know of a site."""
 
 from __future__ import annotations
 
@@ -9,33 +9,37 @@ from pathlib import Path
 
 from scrawler.archive.reading import RecordReader, UnwholeRecordError, original_of
 from scrawler.archive.record import RevisitOf, sent_head
-from scrawler.assembly.copies import CrawlArchives
 from scrawler.core.party.conditions import kept_validators
-from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
 from scrawler.errors import StoreError
+from scrawler.features.earlier.archives import EarlierArchives
+from scrawler.features.earlier.known import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
+from scrawler.features.earlier.store.site_pages import pages_of_site
 from scrawler.fetch.wire import parse_headers
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import url_hash
 from scrawler.model.visits import WHOLE_EVERY
 from scrawler.settings import Settings
-from scrawler.store.reading.earlier import EarlierCrawl, EarlierPage
+from scrawler.store.reading.archived import ArchivedCrawl, ArchivedPage
 
 _Place = tuple[str, int]  # the file of a record, and where it begins
 
 
-class Earlier:
+class EarlierSites:
     """What earlier crawls know, by site; asked by the thread that takes sites up, which has no turn then."""
 
     def __init__(
         self,
-        crawls: Sequence[EarlierCrawl],
+        crawls: Sequence[ArchivedCrawl],
         settings: Settings,
         stopping: Callable[[], bool],
         say: Callable[[str], None],
     ) -> None:
-        """Read from `crawls`, the newest first; `say` is told when one cannot be read: none is asked after that."""
+        """Read from `crawls`, the newest first, which may be opened later; `say` is told when one cannot be read.
+
+        None is asked after that.
+        """
         self._crawls = crawls
-        self._archives = CrawlArchives(crawls, settings, say)
+        self._archives = EarlierArchives(crawls, settings, say)
         self._most = settings.max_body
         self._stopping = stopping
         self._say = say
@@ -62,7 +66,7 @@ class Earlier:
         to_payloads = to_visits = True
         with closing(RecordReader()) as reader:
             for number, crawl in enumerate(self._crawls):
-                for listed in crawl.pages(key):
+                for listed in pages_of_site(crawl.database, key):
                     if self._stopping() or not (to_payloads or to_visits):
                         return
                     pages = self._archives.present(number, listed)
@@ -74,7 +78,7 @@ class Earlier:
                         self._tell_of_gone(number, min({*listed} - {*whole}, key=_place))
                     to_payloads = to_payloads and _take_payloads(payloads, whole)
 
-    def _tell_of_gone(self, crawl: int, page: EarlierPage) -> None:
+    def _tell_of_gone(self, crawl: int, page: ArchivedPage) -> None:
         if not self._told:
             self._told = True
             path = self._archives.path(crawl, page.warc_file)
@@ -85,7 +89,7 @@ class Earlier:
         visits: EarlierVisits,
         reader: RecordReader,
         crawl: int,
-        pages: Sequence[EarlierPage],
+        pages: Sequence[ArchivedPage],
         damaged: set[_Place],
     ) -> bool:
         """Remember by what pages can be asked for; returns False where there is no room.
@@ -110,7 +114,7 @@ class Earlier:
                 return False
         return True
 
-    def _is_wanted(self, one: EarlierPage) -> bool:
+    def _is_wanted(self, one: ArchivedPage) -> bool:
         whole = one.result == Result.FETCHED.value and not one.flags & PageFlag.TRUNCATED.value
         return whole and one.length <= self._most
 
@@ -123,7 +127,7 @@ class Earlier:
 
     @staticmethod
     def _visit(
-        reader: RecordReader, path: Path, crawl: int, page: EarlierPage, damaged: set[_Place]
+        reader: RecordReader, path: Path, crawl: int, page: ArchivedPage, damaged: set[_Place]
     ) -> EarlierVisit | None:
         """Return what is known of a page; None where it cannot be read, or does not say by what it is asked for.
 
@@ -160,10 +164,10 @@ class Earlier:
         )
 
 
-def _place(page: EarlierPage) -> _Place:
+def _place(page: ArchivedPage) -> _Place:
     return page.warc_file, page.warc_offset
 
 
-def _take_payloads(payloads: EarlierPayloads, pages: Sequence[EarlierPage]) -> bool:
+def _take_payloads(payloads: EarlierPayloads, pages: Sequence[ArchivedPage]) -> bool:
     """Remember which payloads the archive holds; returns False where there is no room."""
     return all(payloads.remember(one.digest, RevisitOf(one.url, one.fetched_at)) for one in pages if not one.revisit)

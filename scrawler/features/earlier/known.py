@@ -5,13 +5,14 @@ What is known of a page is enough to ask whether it is still as it was then, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from threading import Lock
 from typing import Protocol
 
 from scrawler.archive.reading import StoredAnswer
 from scrawler.archive.record import RevisitOf
 from scrawler.core.party.archived import Records, generation
+from scrawler.core.party.copies import Copies
+from scrawler.model.row_kinds import Row, RowKind
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, conditions
 from scrawler.tuples.classes import NamedTuple
@@ -114,41 +115,6 @@ class EarlierVisits:
         self._kept.close()
 
 
-class Copies(Protocol):
-    """Reads the records to which revisit records would refer: files, and a database. Nobody has the turn meanwhile."""
-
-    def expect(self, url: str, others: Mapping[str, KnownVisit]) -> None:
-        """Be told of which URL's record is asked next, and which pages are visited soon."""
-
-    def holds(self, url: str, digest: bytes, body: bytes) -> bool:
-        """Tell whether a record of a URL holds this very payload: it was read just now."""
-
-    def held_since(self, url: str, digest: bytes, body: bytes) -> Millis | None:
-        """Return the time of a record of a URL that holds this very payload, as it was read just now; None: none."""
-
-    def is_gone(self, url: str, digest: bytes) -> bool:
-        """Tell whether the records of a URL that hold a payload should be on this host, and none can be read."""
-
-
-class NoCopies:
-    """Nothing is known of older copies: each payload is archived."""
-
-    def expect(self, url: str, others: Mapping[str, KnownVisit]) -> None:
-        """Do nothing about it."""
-
-    def holds(self, url: str, digest: bytes, body: bytes) -> bool:
-        """Say that none was read."""
-        return False
-
-    def held_since(self, url: str, digest: bytes, body: bytes) -> Millis | None:
-        """Say that none was read."""
-        return None
-
-    def is_gone(self, url: str, digest: bytes) -> bool:
-        """Say that none is known to be gone."""
-        return False
-
-
 class EarlierRecords(Copies, Protocol):
     """Reads the records of earlier crawls."""
 
@@ -157,7 +123,7 @@ class EarlierRecords(Copies, Protocol):
 
 
 class EarlierSite:
-    """What earlier crawls know of a site, and what reads their records."""
+    """What earlier crawls know of a site, and what reads their records: the state of a site."""
 
     __slots__ = ("_records", "payloads", "visits")
 
@@ -192,6 +158,9 @@ class EarlierSite:
             self.payloads.leave(digest)
             return None
         return found
+
+    def take_rows(self, into: dict[RowKind, tuple[Row, ...]]) -> None:
+        """Do nothing: it keeps no rows."""
 
     def close(self) -> None:
         """Forget it, and give its room back; calling it again does nothing."""

@@ -1,4 +1,4 @@
-"""An answer that a page is as it was, made whole by what an earlier crawl has archived of it (`dedup_from`).
+"""An answer that a page is as it was, made whole by what an earlier crawl has archived of it.
 
 From there on it is as if the server had sent all of it: what links there are, and what they lead to, comes out as it
 would without the earlier crawl. Where that is not sure, the answer is left as it came, and the page is asked for again.
@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from scrawler.archive.record import digest, sent_head
-from scrawler.core.party.conditions import refuses_condition
-from scrawler.core.party.earlier import EarlierVisit
-from scrawler.core.party.flights import PageFlight
+from scrawler.features.earlier.known import EarlierSite, EarlierVisit
 from scrawler.fetch.downloader import Recalled, Response
 from scrawler.fetch.wire import parse_headers, unwanted_type
 from scrawler.model.results import Result
@@ -20,28 +18,14 @@ from scrawler.model.visits import is_same_tag
 _OF_BODY = (b"content-", b"transfer-encoding")  # how names of fields begin that speak of the body beside them
 
 
-def is_unchanged(flight: PageFlight, response: Response) -> bool:
-    """Tell whether a server says that a page is as an earlier crawl has it, and not as this one has."""
-    return response.result is Result.NOT_MODIFIED and flight.known is None and response.recalled is None
-
-
-def is_to_be_whole(flight: PageFlight, response: Response) -> bool:
-    """Tell whether a page is to be asked for once more as if nobody had visited it before.
-
-    Its answer could not be made whole, or it may be what it is because of the condition alone.
-    """
-    return is_unchanged(flight, response) or refuses_condition(response)
-
-
-def recall(flight: PageFlight, response: Response) -> Response:
+def restored(earlier: EarlierSite, url: str, response: Response) -> Response:
     """Return the answer with head and body that a server means which says that nothing has changed.
 
     As it came, where the earlier archive does not hold them any more, or it does not speak of these. It reads files:
     nobody has the turn meanwhile.
     """
-    earlier, url = flight.site.earlier, flight.entry.url
-    visit = earlier.visits.get(url) if earlier is not None else None
-    if earlier is None or visit is None or not _speaks_of(response.headers, visit):
+    visit = earlier.visits.get(url)
+    if visit is None or not _speaks_of(response.headers, visit):
         return response
     limits = response.request.limits
     if limits is not None and visit.length > limits.max_body:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.core.answers.recall import refreshed_head
-from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits, NoCopies
+from scrawler.core.party.copies import NoCopies
+from scrawler.features.earlier.known import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
+from scrawler.features.earlier.restoring import refreshed_head
 from scrawler.fetch.wire import parse_headers
 
 STORED = (
