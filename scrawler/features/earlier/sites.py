@@ -34,9 +34,9 @@ class EarlierSites:
         stopping: Callable[[], bool],
         say: Callable[[str], None],
     ) -> None:
-        """Read from `crawls`, the newest first, which may be opened later; `say` is told when one cannot be read.
+        """Read from `crawls`, the newest first, which may be opened later.
 
-        None is asked after that.
+        `say` is told when one cannot be read: none is asked after that.
         """
         self._crawls = crawls
         self._archives = EarlierArchives(crawls, settings, say)
