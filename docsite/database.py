@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Column, Table
 
 from scrawler.store.schema.ddl import dialect_of
-from scrawler.store.schema.tables import metadata
+from scrawler.store.schema.whole import all_tables
 
 TABLES = {
     "schema_version": "A row for each migration that was applied; the newest alone where all was made at once.",
@@ -67,7 +67,7 @@ TABLES = {
 
 def tables() -> str:
     """Return a section for each table: what a row of it is, and what its columns mean."""
-    return "\n".join(_section(table) for table in metadata.tables.values())
+    return "\n".join(_section(table) for table in all_tables())
 
 
 def _section(table: Table) -> str:

@@ -80,6 +80,7 @@ class Feature(NamedTuple):
         library: methods of `Crawl`, by name: functions whose first argument is the crawl.
         hooks: what it offers at a place of the crawler that asks for more, by the name of that place (`hooked`).
         needs: names of the features without which it does not work.
+        tables: of this program's features alone: the module that declares their tables, which sql/ has.
         version: of the rows that it keeps in the database, which needs the feature from then on; 0: it keeps none.
         needed_by_rows: whether a database needs it only once there are such rows: the feature notes that by itself, in
             the transaction of the first ones (`scrawler.store.upkeep.features.need`). Else it does from the first run
@@ -98,6 +99,7 @@ class Feature(NamedTuple):
     library: Mapping[str, str] = {}
     hooks: Mapping[str, str] = {}
     needs: tuple[str, ...] = ()
+    tables: str = ""
     version: int = 0
     needed_by_rows: bool = False
 

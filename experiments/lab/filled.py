@@ -18,7 +18,7 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.store.claims.crawls import Crawls
 from scrawler.store.engines.engine import open_database
-from scrawler.store.schema.tables import PART
+from scrawler.store.schema.columns import PART
 
 _BEGAN = 1_700_000_000_000  # milliseconds since 1970
 _AT_ONCE = 50_000  # rows of a transaction

@@ -247,29 +247,6 @@ CREATE TABLE url_state (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX url_state_due ON url_state (seed_id, due_at);
 
-CREATE TABLE revisit_demand (
-    site_id BIGINT NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
-    machine_id BIGINT NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
-    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/features/revisit/policies/demand.py
-    pages BIGINT NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
-    PRIMARY KEY (site_id, machine_id, cell)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-
-CREATE TABLE url_change (
-    id BIGINT NOT NULL AUTO_INCREMENT,
-    at BIGINT NOT NULL,
-    seed_id BIGINT NOT NULL,
-    url_hash BINARY(16) NOT NULL,
-    url TEXT NOT NULL,
-    kind VARCHAR(8) NOT NULL,  -- new, changed, failing, gone, back, moved
-    visit INTEGER NOT NULL,  -- page.visit of the visit that has found it
-    detail TEXT NOT NULL,  -- where it has moved
-    distance INTEGER NOT NULL DEFAULT (-1),  -- by how many of 64 bits the simhashes of old and new text differ; -1: not known
-    PRIMARY KEY (id)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-CREATE INDEX url_change_at ON url_change (at);
-CREATE INDEX url_change_seed ON url_change (seed_id, at);
-
 CREATE TABLE thinned (
     seed_id BIGINT NOT NULL,
     group_hash BINARY(16) NOT NULL,  -- of what visits have in common, by keep_visits gone from page; these are:
@@ -289,24 +266,6 @@ CREATE TABLE thinned (
     last_at BIGINT NOT NULL,
     first_id BIGINT NOT NULL,  -- the lowest page.id of them
     PRIMARY KEY (seed_id, group_hash)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-
-CREATE TABLE webhook (
-    url_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of url
-    url TEXT NOT NULL,  -- changes are sent to it
-    cursor_change BIGINT NOT NULL,  -- all rows of url_change up to this id were delivered
-    batch_to BIGINT NOT NULL DEFAULT 0,  -- the message on its way goes up to this id; 0: there is none
-    message_id VARCHAR(64) NOT NULL DEFAULT '',  -- its id, the same at each try
-    tries INTEGER NOT NULL DEFAULT 0,  -- of this message, which have failed
-    next_at BIGINT NOT NULL DEFAULT 0,  -- no try before
-    delivered BIGINT NOT NULL DEFAULT 0,  -- changes
-    messages BIGINT NOT NULL DEFAULT 0,  -- that were delivered
-    delivered_at BIGINT NOT NULL DEFAULT 0,  -- when the last of them was; 0: none
-    error VARCHAR(1000) NOT NULL DEFAULT '',  -- what went wrong at the last try; empty: nothing
-    error_at BIGINT NOT NULL DEFAULT 0,  -- when; 0: never
-    holder VARCHAR(255) NOT NULL DEFAULT '',  -- the process that sends, as machine.process ...
-    held_until BIGINT NOT NULL DEFAULT 0,  -- ... which others leave alone until then
-    PRIMARY KEY (url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE orphan (
@@ -366,38 +325,6 @@ CREATE TABLE jar (
     PRIMARY KEY (seed_id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE promotion (
-    id BIGINT NOT NULL AUTO_INCREMENT,
-    promoted_at BIGINT NOT NULL,
-    what TEXT NOT NULL,  -- JSON: what was promoted, as it was asked for
-    after_seed BIGINT NOT NULL DEFAULT 0,  -- seed.id of the newest seed before it: its own come later
-    undone_at BIGINT NOT NULL DEFAULT 0,  -- 0: it holds
-    PRIMARY KEY (id)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-
-CREATE TABLE search (
-    seed_id BIGINT NOT NULL,
-    queries INTEGER NOT NULL DEFAULT 0,  -- asked of the search forms of its site
-    results BIGINT NOT NULL DEFAULT 0,  -- links that the answers have shown
-    found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
-    ended VARCHAR(16) NOT NULL DEFAULT '',  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: goes on
-    data MEDIUMBLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
-    PRIMARY KEY (seed_id)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-
-CREATE TABLE search_query (
-    seed_id BIGINT NOT NULL,
-    url_hash BINARY(16) NOT NULL,  -- of the URL that asks, which stands in the seed's list
-    number INTEGER NOT NULL,  -- 1: the first query of the seed
-    term TEXT NOT NULL,  -- that was asked for
-    form TEXT NOT NULL,  -- action and field of the form
-    answers INTEGER NOT NULL DEFAULT 0,  -- pages of results
-    results BIGINT NOT NULL DEFAULT 0,  -- links to results on these
-    found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
-    PRIMARY KEY (seed_id, url_hash)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-CREATE INDEX search_query_url_hash ON search_query (url_hash);
-
 CREATE TABLE rejection (
     seed_id BIGINT NOT NULL,
     url_hash BINARY(16) NOT NULL,
@@ -417,35 +344,6 @@ CREATE TABLE sitemap_url (
     PRIMARY KEY (seed_id, url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE sitemap_trust (
-    site_id BIGINT NOT NULL,
-    newer_right BIGINT NOT NULL DEFAULT 0,  -- visits that found a page changed whose lastmod said so; thousandths, as all of these, ...
-    newer_wrong BIGINT NOT NULL DEFAULT 0,  -- ... for what is long ago counts less and less
-    older_right BIGINT NOT NULL DEFAULT 0,  -- visits that found a page as it was whose lastmod said so
-    older_wrong BIGINT NOT NULL DEFAULT 0,
-    changefreq_right BIGINT NOT NULL DEFAULT 0,  -- visits to pages whose rate of change is known, and within a factor of four of that
-    changefreq_wrong BIGINT NOT NULL DEFAULT 0,
-    PRIMARY KEY (site_id)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-
-CREATE TABLE published_url (
-    seed_id BIGINT NOT NULL,
-    url_hash BINARY(16) NOT NULL,
-    changed_at BIGINT NOT NULL,  -- when it last changed, as the ResourceSync lists of its server say; 0: they do not
-    gone INTEGER NOT NULL,  -- 1: that change was its deletion
-    source TEXT NOT NULL,  -- URL of the list that says so
-    PRIMARY KEY (seed_id, url_hash)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-
-CREATE TABLE publisher (
-    seed_id BIGINT NOT NULL,  -- whose site has change lists of ResourceSync
-    complete_since BIGINT NOT NULL,  -- they have told of all changes since then; 0: of none
-    read_at BIGINT NOT NULL,  -- when the last of them was read
-    hits INTEGER NOT NULL,  -- visits that found of a URL what they have said; halved now and then, as are misses
-    misses INTEGER NOT NULL,  -- visits that found something else
-    PRIMARY KEY (seed_id)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-
 CREATE TABLE robots (
     origin_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of origin
     origin TEXT NOT NULL,  -- scheme://host[:port]
@@ -457,19 +355,6 @@ CREATE TABLE robots (
     PRIMARY KEY (origin_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX robots_site ON robots (site_id);
-
-CREATE TABLE processor (
-    name VARCHAR(255) NOT NULL,  -- of page processors that work together, with commas between them
-    cursor_page BIGINT NOT NULL,  -- they have had all rows of page up to this id ...
-    gaps MEDIUMTEXT NOT NULL,  -- ... but for these, JSON: [first, last] of ids that were not committed yet
-    pages BIGINT NOT NULL DEFAULT 0,  -- given to them
-    items BIGINT NOT NULL DEFAULT 0,  -- that they made
-    errors BIGINT NOT NULL DEFAULT 0,  -- pages at which one of them failed: their items were left out
-    items_file TEXT NOT NULL,  -- path of the file with the items, or table:NAME of this database; empty: none
-    items_bytes BIGINT NOT NULL DEFAULT 0,  -- of that file which are committed (a killed process wrote what follows); rows of that table
-    version BIGINT NOT NULL DEFAULT 0,  -- counts commits, and who begins: what an earlier process still commits is refused
-    PRIMARY KEY (name)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE suspect (
     site_id BIGINT NOT NULL,
@@ -568,14 +453,6 @@ CREATE TABLE machine (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX machine_state ON machine (state);
 
-CREATE TABLE slot_table (
-    kind VARCHAR(16) NOT NULL,  -- of partition: dynamic, modulo, subsite
-    version BIGINT NOT NULL,  -- counts its changes; one that was made from an earlier version is refused
-    machines MEDIUMTEXT NOT NULL,  -- JSON: id -> weight of those among whom the slots are divided
-    slots MEDIUMTEXT NOT NULL,  -- JSON: the machine.id of each slot, 0: nobody's; a site's slot follows from its key
-    PRIMARY KEY (kind)
-) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-
 CREATE TABLE machine_statistics (
     machine_id BIGINT NOT NULL,
     at BIGINT NOT NULL,
@@ -595,28 +472,75 @@ CREATE TABLE thread_statistics (
     PRIMARY KEY (machine_id, at, thread)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-CREATE TABLE pushed (
+CREATE TABLE promotion (
     id BIGINT NOT NULL AUTO_INCREMENT,
-    site_id BIGINT NOT NULL,  -- the site that is known, and to whose lists it goes
-    url TEXT NOT NULL,  -- somebody has told that it is new, or has changed; the row goes when it is listed
-    url_hash BINARY(16) NOT NULL,
-    source VARCHAR(16) NOT NULL,  -- who has told it: indexnow, websub, ping, owner
-    at BIGINT NOT NULL,  -- when it came, last
-    due_at BIGINT NOT NULL,  -- when it may be asked for: at once, once it is proved, or in the window of the site's owner
-    proof TEXT NOT NULL,  -- JSON: what is not proved yet, key and place of its file; empty: all is
+    promoted_at BIGINT NOT NULL,
+    what TEXT NOT NULL,  -- JSON: what was promoted, as it was asked for
+    after_seed BIGINT NOT NULL DEFAULT 0,  -- seed.id of the newest seed before it: its own come later
+    undone_at BIGINT NOT NULL DEFAULT 0,  -- 0: it holds
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
-CREATE INDEX pushed_due_at ON pushed (due_at);
-CREATE UNIQUE INDEX pushed_site_url ON pushed (site_id, url_hash);
 
-CREATE TABLE push_tally (
-    site_id BIGINT NOT NULL,  -- 0: of no known site
-    day BIGINT NOT NULL,  -- days since 1970, UTC
-    source VARCHAR(16) NOT NULL,  -- as in pushed
-    accepted BIGINT NOT NULL DEFAULT 0,  -- URLs; the quota of the site counts them
-    refused BIGINT NOT NULL DEFAULT 0,  -- URLs, or messages: outside the crawl, over the quota, not proved
-    listed BIGINT NOT NULL DEFAULT 0,  -- URLs that machines have taken into the lists of parties
-    PRIMARY KEY (site_id, day, source)
+CREATE TABLE slot_table (
+    kind VARCHAR(16) NOT NULL,  -- of partition: dynamic, modulo, subsite
+    version BIGINT NOT NULL,  -- counts its changes; one that was made from an earlier version is refused
+    machines MEDIUMTEXT NOT NULL,  -- JSON: id -> weight of those among whom the slots are divided
+    slots MEDIUMTEXT NOT NULL,  -- JSON: the machine.id of each slot, 0: nobody's; a site's slot follows from its key
+    PRIMARY KEY (kind)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE search (
+    seed_id BIGINT NOT NULL,
+    queries INTEGER NOT NULL DEFAULT 0,  -- asked of the search forms of its site
+    results BIGINT NOT NULL DEFAULT 0,  -- links that the answers have shown
+    found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
+    ended VARCHAR(16) NOT NULL DEFAULT '',  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: goes on
+    data MEDIUMBLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
+    PRIMARY KEY (seed_id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE search_query (
+    seed_id BIGINT NOT NULL,
+    url_hash BINARY(16) NOT NULL,  -- of the URL that asks, which stands in the seed's list
+    number INTEGER NOT NULL,  -- 1: the first query of the seed
+    term TEXT NOT NULL,  -- that was asked for
+    form TEXT NOT NULL,  -- action and field of the form
+    answers INTEGER NOT NULL DEFAULT 0,  -- pages of results
+    results BIGINT NOT NULL DEFAULT 0,  -- links to results on these
+    found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
+    PRIMARY KEY (seed_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX search_query_url_hash ON search_query (url_hash);
+
+CREATE TABLE processor (
+    name VARCHAR(255) NOT NULL,  -- of page processors that work together, with commas between them
+    cursor_page BIGINT NOT NULL,  -- they have had all rows of page up to this id ...
+    gaps MEDIUMTEXT NOT NULL,  -- ... but for these, JSON: [first, last] of ids that were not committed yet
+    pages BIGINT NOT NULL DEFAULT 0,  -- given to them
+    items BIGINT NOT NULL DEFAULT 0,  -- that they made
+    errors BIGINT NOT NULL DEFAULT 0,  -- pages at which one of them failed: their items were left out
+    items_file TEXT NOT NULL,  -- path of the file with the items, or table:NAME of this database; empty: none
+    items_bytes BIGINT NOT NULL DEFAULT 0,  -- of that file which are committed (a killed process wrote what follows); rows of that table
+    version BIGINT NOT NULL DEFAULT 0,  -- counts commits, and who begins: what an earlier process still commits is refused
+    PRIMARY KEY (name)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE webhook (
+    url_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of url
+    url TEXT NOT NULL,  -- changes are sent to it
+    cursor_change BIGINT NOT NULL,  -- all rows of url_change up to this id were delivered
+    batch_to BIGINT NOT NULL DEFAULT 0,  -- the message on its way goes up to this id; 0: there is none
+    message_id VARCHAR(64) NOT NULL DEFAULT '',  -- its id, the same at each try
+    tries INTEGER NOT NULL DEFAULT 0,  -- of this message, which have failed
+    next_at BIGINT NOT NULL DEFAULT 0,  -- no try before
+    delivered BIGINT NOT NULL DEFAULT 0,  -- changes
+    messages BIGINT NOT NULL DEFAULT 0,  -- that were delivered
+    delivered_at BIGINT NOT NULL DEFAULT 0,  -- when the last of them was; 0: none
+    error VARCHAR(1000) NOT NULL DEFAULT '',  -- what went wrong at the last try; empty: nothing
+    error_at BIGINT NOT NULL DEFAULT 0,  -- when; 0: never
+    holder VARCHAR(255) NOT NULL DEFAULT '',  -- the process that sends, as machine.process ...
+    held_until BIGINT NOT NULL DEFAULT 0,  -- ... which others leave alone until then
+    PRIMARY KEY (url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE push_key (
@@ -682,6 +606,82 @@ CREATE TABLE listener (
     heartbeat_at BIGINT NOT NULL,
     stopped_at BIGINT NOT NULL DEFAULT 0,  -- 0: it has not stopped in order
     PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE revisit_demand (
+    site_id BIGINT NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
+    machine_id BIGINT NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
+    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/features/revisit/policies/demand.py
+    pages BIGINT NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
+    PRIMARY KEY (site_id, machine_id, cell)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE url_change (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    at BIGINT NOT NULL,
+    seed_id BIGINT NOT NULL,
+    url_hash BINARY(16) NOT NULL,
+    url TEXT NOT NULL,
+    kind VARCHAR(8) NOT NULL,  -- new, changed, failing, gone, back, moved
+    visit INTEGER NOT NULL,  -- page.visit of the visit that has found it
+    detail TEXT NOT NULL,  -- where it has moved
+    distance INTEGER NOT NULL DEFAULT (-1),  -- by how many of 64 bits the simhashes of old and new text differ; -1: not known
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX url_change_at ON url_change (at);
+CREATE INDEX url_change_seed ON url_change (seed_id, at);
+
+CREATE TABLE sitemap_trust (
+    site_id BIGINT NOT NULL,
+    newer_right BIGINT NOT NULL DEFAULT 0,  -- visits that found a page changed whose lastmod said so; thousandths, as all of these, ...
+    newer_wrong BIGINT NOT NULL DEFAULT 0,  -- ... for what is long ago counts less and less
+    older_right BIGINT NOT NULL DEFAULT 0,  -- visits that found a page as it was whose lastmod said so
+    older_wrong BIGINT NOT NULL DEFAULT 0,
+    changefreq_right BIGINT NOT NULL DEFAULT 0,  -- visits to pages whose rate of change is known, and within a factor of four of that
+    changefreq_wrong BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (site_id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE published_url (
+    seed_id BIGINT NOT NULL,
+    url_hash BINARY(16) NOT NULL,
+    changed_at BIGINT NOT NULL,  -- when it last changed, as the ResourceSync lists of its server say; 0: they do not
+    gone INTEGER NOT NULL,  -- 1: that change was its deletion
+    source TEXT NOT NULL,  -- URL of the list that says so
+    PRIMARY KEY (seed_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE publisher (
+    seed_id BIGINT NOT NULL,  -- whose site has change lists of ResourceSync
+    complete_since BIGINT NOT NULL,  -- they have told of all changes since then; 0: of none
+    read_at BIGINT NOT NULL,  -- when the last of them was read
+    hits INTEGER NOT NULL,  -- visits that found of a URL what they have said; halved now and then, as are misses
+    misses INTEGER NOT NULL,  -- visits that found something else
+    PRIMARY KEY (seed_id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE pushed (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    site_id BIGINT NOT NULL,  -- the site that is known, and to whose lists it goes
+    url TEXT NOT NULL,  -- somebody has told that it is new, or has changed; the row goes when it is listed
+    url_hash BINARY(16) NOT NULL,
+    source VARCHAR(16) NOT NULL,  -- who has told it: indexnow, websub, ping, owner
+    at BIGINT NOT NULL,  -- when it came, last
+    due_at BIGINT NOT NULL,  -- when it may be asked for: at once, once it is proved, or in the window of the site's owner
+    proof TEXT NOT NULL,  -- JSON: what is not proved yet, key and place of its file; empty: all is
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX pushed_due_at ON pushed (due_at);
+CREATE UNIQUE INDEX pushed_site_url ON pushed (site_id, url_hash);
+
+CREATE TABLE push_tally (
+    site_id BIGINT NOT NULL,  -- 0: of no known site
+    day BIGINT NOT NULL,  -- days since 1970, UTC
+    source VARCHAR(16) NOT NULL,  -- as in pushed
+    accepted BIGINT NOT NULL DEFAULT 0,  -- URLs; the quota of the site counts them
+    refused BIGINT NOT NULL DEFAULT 0,  -- URLs, or messages: outside the crawl, over the quota, not proved
+    listed BIGINT NOT NULL DEFAULT 0,  -- URLs that machines have taken into the lists of parties
+    PRIMARY KEY (site_id, day, source)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 INSERT INTO schema_version (version, applied_at) VALUES (15, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

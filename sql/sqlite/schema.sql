@@ -250,30 +250,6 @@ CREATE TABLE url_state (
  STRICT;
 CREATE INDEX url_state_due ON url_state (seed_id, due_at);
 
-CREATE TABLE revisit_demand (
-    site_id INTEGER NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
-    machine_id INTEGER NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
-    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/features/revisit/policies/demand.py
-    pages INTEGER NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
-    PRIMARY KEY (site_id, machine_id, cell)
-) WITHOUT ROWID,
- STRICT;
-
-CREATE TABLE url_change (
-    id INTEGER NOT NULL,
-    at INTEGER NOT NULL,
-    seed_id INTEGER NOT NULL,
-    url_hash BLOB NOT NULL,
-    url TEXT NOT NULL,
-    kind TEXT NOT NULL,  -- new, changed, failing, gone, back, moved
-    visit INTEGER NOT NULL,  -- page.visit of the visit that has found it
-    detail TEXT NOT NULL,  -- where it has moved
-    distance INTEGER DEFAULT (-1) NOT NULL,  -- by how many of 64 bits the simhashes of old and new text differ; -1: not known
-    PRIMARY KEY (id)
-) STRICT;
-CREATE INDEX url_change_at ON url_change (at);
-CREATE INDEX url_change_seed ON url_change (seed_id, at);
-
 CREATE TABLE thinned (
     seed_id INTEGER NOT NULL,
     group_hash BLOB NOT NULL,  -- of what visits have in common, by keep_visits gone from page; these are:
@@ -293,25 +269,6 @@ CREATE TABLE thinned (
     last_at INTEGER NOT NULL,
     first_id INTEGER NOT NULL,  -- the lowest page.id of them
     PRIMARY KEY (seed_id, group_hash)
-) WITHOUT ROWID,
- STRICT;
-
-CREATE TABLE webhook (
-    url_hash BLOB NOT NULL,  -- BLAKE2b-128 of url
-    url TEXT NOT NULL,  -- changes are sent to it
-    cursor_change INTEGER NOT NULL,  -- all rows of url_change up to this id were delivered
-    batch_to INTEGER DEFAULT 0 NOT NULL,  -- the message on its way goes up to this id; 0: there is none
-    message_id TEXT DEFAULT '' NOT NULL,  -- its id, the same at each try
-    tries INTEGER DEFAULT 0 NOT NULL,  -- of this message, which have failed
-    next_at INTEGER DEFAULT 0 NOT NULL,  -- no try before
-    delivered INTEGER DEFAULT 0 NOT NULL,  -- changes
-    messages INTEGER DEFAULT 0 NOT NULL,  -- that were delivered
-    delivered_at INTEGER DEFAULT 0 NOT NULL,  -- when the last of them was; 0: none
-    error TEXT DEFAULT '' NOT NULL,  -- what went wrong at the last try; empty: nothing
-    error_at INTEGER DEFAULT 0 NOT NULL,  -- when; 0: never
-    holder TEXT DEFAULT '' NOT NULL,  -- the process that sends, as machine.process ...
-    held_until INTEGER DEFAULT 0 NOT NULL,  -- ... which others leave alone until then
-    PRIMARY KEY (url_hash)
 ) WITHOUT ROWID,
  STRICT;
 
@@ -378,40 +335,6 @@ CREATE TABLE jar (
 ) WITHOUT ROWID,
  STRICT;
 
-CREATE TABLE promotion (
-    id INTEGER NOT NULL,
-    promoted_at INTEGER NOT NULL,
-    what TEXT NOT NULL,  -- JSON: what was promoted, as it was asked for
-    after_seed INTEGER DEFAULT 0 NOT NULL,  -- seed.id of the newest seed before it: its own come later
-    undone_at INTEGER DEFAULT 0 NOT NULL,  -- 0: it holds
-    PRIMARY KEY (id)
-) STRICT;
-
-CREATE TABLE search (
-    seed_id INTEGER NOT NULL,
-    queries INTEGER DEFAULT 0 NOT NULL,  -- asked of the search forms of its site
-    results INTEGER DEFAULT 0 NOT NULL,  -- links that the answers have shown
-    found INTEGER DEFAULT 0 NOT NULL,  -- URLs that these have listed first
-    ended TEXT DEFAULT '' NOT NULL,  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: goes on
-    data BLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
-    PRIMARY KEY (seed_id)
-) WITHOUT ROWID,
- STRICT;
-
-CREATE TABLE search_query (
-    seed_id INTEGER NOT NULL,
-    url_hash BLOB NOT NULL,  -- of the URL that asks, which stands in the seed's list
-    number INTEGER NOT NULL,  -- 1: the first query of the seed
-    term TEXT NOT NULL,  -- that was asked for
-    form TEXT NOT NULL,  -- action and field of the form
-    answers INTEGER DEFAULT 0 NOT NULL,  -- pages of results
-    results INTEGER DEFAULT 0 NOT NULL,  -- links to results on these
-    found INTEGER DEFAULT 0 NOT NULL,  -- URLs that these have listed first
-    PRIMARY KEY (seed_id, url_hash)
-) WITHOUT ROWID,
- STRICT;
-CREATE INDEX search_query_url_hash ON search_query (url_hash);
-
 CREATE TABLE rejection (
     seed_id INTEGER NOT NULL,
     url_hash BLOB NOT NULL,
@@ -433,38 +356,6 @@ CREATE TABLE sitemap_url (
 ) WITHOUT ROWID,
  STRICT;
 
-CREATE TABLE sitemap_trust (
-    site_id INTEGER NOT NULL,
-    newer_right INTEGER DEFAULT 0 NOT NULL,  -- visits that found a page changed whose lastmod said so; thousandths, as all of these, ...
-    newer_wrong INTEGER DEFAULT 0 NOT NULL,  -- ... for what is long ago counts less and less
-    older_right INTEGER DEFAULT 0 NOT NULL,  -- visits that found a page as it was whose lastmod said so
-    older_wrong INTEGER DEFAULT 0 NOT NULL,
-    changefreq_right INTEGER DEFAULT 0 NOT NULL,  -- visits to pages whose rate of change is known, and within a factor of four of that
-    changefreq_wrong INTEGER DEFAULT 0 NOT NULL,
-    PRIMARY KEY (site_id)
-) WITHOUT ROWID,
- STRICT;
-
-CREATE TABLE published_url (
-    seed_id INTEGER NOT NULL,
-    url_hash BLOB NOT NULL,
-    changed_at INTEGER NOT NULL,  -- when it last changed, as the ResourceSync lists of its server say; 0: they do not
-    gone INTEGER NOT NULL,  -- 1: that change was its deletion
-    source TEXT NOT NULL,  -- URL of the list that says so
-    PRIMARY KEY (seed_id, url_hash)
-) WITHOUT ROWID,
- STRICT;
-
-CREATE TABLE publisher (
-    seed_id INTEGER NOT NULL,  -- whose site has change lists of ResourceSync
-    complete_since INTEGER NOT NULL,  -- they have told of all changes since then; 0: of none
-    read_at INTEGER NOT NULL,  -- when the last of them was read
-    hits INTEGER NOT NULL,  -- visits that found of a URL what they have said; halved now and then, as are misses
-    misses INTEGER NOT NULL,  -- visits that found something else
-    PRIMARY KEY (seed_id)
-) WITHOUT ROWID,
- STRICT;
-
 CREATE TABLE robots (
     origin_hash BLOB NOT NULL,  -- BLAKE2b-128 of origin
     origin TEXT NOT NULL,  -- scheme://host[:port]
@@ -477,20 +368,6 @@ CREATE TABLE robots (
 ) WITHOUT ROWID,
  STRICT;
 CREATE INDEX robots_site ON robots (site_id);
-
-CREATE TABLE processor (
-    name TEXT NOT NULL,  -- of page processors that work together, with commas between them
-    cursor_page INTEGER NOT NULL,  -- they have had all rows of page up to this id ...
-    gaps TEXT NOT NULL,  -- ... but for these, JSON: [first, last] of ids that were not committed yet
-    pages INTEGER DEFAULT 0 NOT NULL,  -- given to them
-    items INTEGER DEFAULT 0 NOT NULL,  -- that they made
-    errors INTEGER DEFAULT 0 NOT NULL,  -- pages at which one of them failed: their items were left out
-    items_file TEXT NOT NULL,  -- path of the file with the items, or table:NAME of this database; empty: none
-    items_bytes INTEGER DEFAULT 0 NOT NULL,  -- of that file which are committed (a killed process wrote what follows); rows of that table
-    version INTEGER DEFAULT 0 NOT NULL,  -- counts commits, and who begins: what an earlier process still commits is refused
-    PRIMARY KEY (name)
-) WITHOUT ROWID,
- STRICT;
 
 CREATE TABLE suspect (
     site_id INTEGER NOT NULL,
@@ -591,15 +468,6 @@ CREATE TABLE machine (
 ) STRICT;
 CREATE INDEX machine_state ON machine (state);
 
-CREATE TABLE slot_table (
-    kind TEXT NOT NULL,  -- of partition: dynamic, modulo, subsite
-    version INTEGER NOT NULL,  -- counts its changes; one that was made from an earlier version is refused
-    machines TEXT NOT NULL,  -- JSON: id -> weight of those among whom the slots are divided
-    slots TEXT NOT NULL,  -- JSON: the machine.id of each slot, 0: nobody's; a site's slot follows from its key
-    PRIMARY KEY (kind)
-) WITHOUT ROWID,
- STRICT;
-
 CREATE TABLE machine_statistics (
     machine_id INTEGER NOT NULL,
     at INTEGER NOT NULL,
@@ -621,27 +489,79 @@ CREATE TABLE thread_statistics (
 ) WITHOUT ROWID,
  STRICT;
 
-CREATE TABLE pushed (
-    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
-    site_id INTEGER NOT NULL,  -- the site that is known, and to whose lists it goes
-    url TEXT NOT NULL,  -- somebody has told that it is new, or has changed; the row goes when it is listed
-    url_hash BLOB NOT NULL,
-    source TEXT NOT NULL,  -- who has told it: indexnow, websub, ping, owner
-    at INTEGER NOT NULL,  -- when it came, last
-    due_at INTEGER NOT NULL,  -- when it may be asked for: at once, once it is proved, or in the window of the site's owner
-    proof TEXT NOT NULL  -- JSON: what is not proved yet, key and place of its file; empty: all is
+CREATE TABLE promotion (
+    id INTEGER NOT NULL,
+    promoted_at INTEGER NOT NULL,
+    what TEXT NOT NULL,  -- JSON: what was promoted, as it was asked for
+    after_seed INTEGER DEFAULT 0 NOT NULL,  -- seed.id of the newest seed before it: its own come later
+    undone_at INTEGER DEFAULT 0 NOT NULL,  -- 0: it holds
+    PRIMARY KEY (id)
 ) STRICT;
-CREATE INDEX pushed_due_at ON pushed (due_at);
-CREATE UNIQUE INDEX pushed_site_url ON pushed (site_id, url_hash);
 
-CREATE TABLE push_tally (
-    site_id INTEGER NOT NULL,  -- 0: of no known site
-    day INTEGER NOT NULL,  -- days since 1970, UTC
-    source TEXT NOT NULL,  -- as in pushed
-    accepted INTEGER DEFAULT 0 NOT NULL,  -- URLs; the quota of the site counts them
-    refused INTEGER DEFAULT 0 NOT NULL,  -- URLs, or messages: outside the crawl, over the quota, not proved
-    listed INTEGER DEFAULT 0 NOT NULL,  -- URLs that machines have taken into the lists of parties
-    PRIMARY KEY (site_id, day, source)
+CREATE TABLE slot_table (
+    kind TEXT NOT NULL,  -- of partition: dynamic, modulo, subsite
+    version INTEGER NOT NULL,  -- counts its changes; one that was made from an earlier version is refused
+    machines TEXT NOT NULL,  -- JSON: id -> weight of those among whom the slots are divided
+    slots TEXT NOT NULL,  -- JSON: the machine.id of each slot, 0: nobody's; a site's slot follows from its key
+    PRIMARY KEY (kind)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE search (
+    seed_id INTEGER NOT NULL,
+    queries INTEGER DEFAULT 0 NOT NULL,  -- asked of the search forms of its site
+    results INTEGER DEFAULT 0 NOT NULL,  -- links that the answers have shown
+    found INTEGER DEFAULT 0 NOT NULL,  -- URLs that these have listed first
+    ended TEXT DEFAULT '' NOT NULL,  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: goes on
+    data BLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
+    PRIMARY KEY (seed_id)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE search_query (
+    seed_id INTEGER NOT NULL,
+    url_hash BLOB NOT NULL,  -- of the URL that asks, which stands in the seed's list
+    number INTEGER NOT NULL,  -- 1: the first query of the seed
+    term TEXT NOT NULL,  -- that was asked for
+    form TEXT NOT NULL,  -- action and field of the form
+    answers INTEGER DEFAULT 0 NOT NULL,  -- pages of results
+    results INTEGER DEFAULT 0 NOT NULL,  -- links to results on these
+    found INTEGER DEFAULT 0 NOT NULL,  -- URLs that these have listed first
+    PRIMARY KEY (seed_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX search_query_url_hash ON search_query (url_hash);
+
+CREATE TABLE processor (
+    name TEXT NOT NULL,  -- of page processors that work together, with commas between them
+    cursor_page INTEGER NOT NULL,  -- they have had all rows of page up to this id ...
+    gaps TEXT NOT NULL,  -- ... but for these, JSON: [first, last] of ids that were not committed yet
+    pages INTEGER DEFAULT 0 NOT NULL,  -- given to them
+    items INTEGER DEFAULT 0 NOT NULL,  -- that they made
+    errors INTEGER DEFAULT 0 NOT NULL,  -- pages at which one of them failed: their items were left out
+    items_file TEXT NOT NULL,  -- path of the file with the items, or table:NAME of this database; empty: none
+    items_bytes INTEGER DEFAULT 0 NOT NULL,  -- of that file which are committed (a killed process wrote what follows); rows of that table
+    version INTEGER DEFAULT 0 NOT NULL,  -- counts commits, and who begins: what an earlier process still commits is refused
+    PRIMARY KEY (name)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE webhook (
+    url_hash BLOB NOT NULL,  -- BLAKE2b-128 of url
+    url TEXT NOT NULL,  -- changes are sent to it
+    cursor_change INTEGER NOT NULL,  -- all rows of url_change up to this id were delivered
+    batch_to INTEGER DEFAULT 0 NOT NULL,  -- the message on its way goes up to this id; 0: there is none
+    message_id TEXT DEFAULT '' NOT NULL,  -- its id, the same at each try
+    tries INTEGER DEFAULT 0 NOT NULL,  -- of this message, which have failed
+    next_at INTEGER DEFAULT 0 NOT NULL,  -- no try before
+    delivered INTEGER DEFAULT 0 NOT NULL,  -- changes
+    messages INTEGER DEFAULT 0 NOT NULL,  -- that were delivered
+    delivered_at INTEGER DEFAULT 0 NOT NULL,  -- when the last of them was; 0: none
+    error TEXT DEFAULT '' NOT NULL,  -- what went wrong at the last try; empty: nothing
+    error_at INTEGER DEFAULT 0 NOT NULL,  -- when; 0: never
+    holder TEXT DEFAULT '' NOT NULL,  -- the process that sends, as machine.process ...
+    held_until INTEGER DEFAULT 0 NOT NULL,  -- ... which others leave alone until then
+    PRIMARY KEY (url_hash)
 ) WITHOUT ROWID,
  STRICT;
 
@@ -711,6 +631,86 @@ CREATE TABLE listener (
     stopped_at INTEGER DEFAULT 0 NOT NULL,  -- 0: it has not stopped in order
     PRIMARY KEY (id)
 ) STRICT;
+
+CREATE TABLE revisit_demand (
+    site_id INTEGER NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
+    machine_id INTEGER NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
+    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/features/revisit/policies/demand.py
+    pages INTEGER NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
+    PRIMARY KEY (site_id, machine_id, cell)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE url_change (
+    id INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    seed_id INTEGER NOT NULL,
+    url_hash BLOB NOT NULL,
+    url TEXT NOT NULL,
+    kind TEXT NOT NULL,  -- new, changed, failing, gone, back, moved
+    visit INTEGER NOT NULL,  -- page.visit of the visit that has found it
+    detail TEXT NOT NULL,  -- where it has moved
+    distance INTEGER DEFAULT (-1) NOT NULL,  -- by how many of 64 bits the simhashes of old and new text differ; -1: not known
+    PRIMARY KEY (id)
+) STRICT;
+CREATE INDEX url_change_at ON url_change (at);
+CREATE INDEX url_change_seed ON url_change (seed_id, at);
+
+CREATE TABLE sitemap_trust (
+    site_id INTEGER NOT NULL,
+    newer_right INTEGER DEFAULT 0 NOT NULL,  -- visits that found a page changed whose lastmod said so; thousandths, as all of these, ...
+    newer_wrong INTEGER DEFAULT 0 NOT NULL,  -- ... for what is long ago counts less and less
+    older_right INTEGER DEFAULT 0 NOT NULL,  -- visits that found a page as it was whose lastmod said so
+    older_wrong INTEGER DEFAULT 0 NOT NULL,
+    changefreq_right INTEGER DEFAULT 0 NOT NULL,  -- visits to pages whose rate of change is known, and within a factor of four of that
+    changefreq_wrong INTEGER DEFAULT 0 NOT NULL,
+    PRIMARY KEY (site_id)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE published_url (
+    seed_id INTEGER NOT NULL,
+    url_hash BLOB NOT NULL,
+    changed_at INTEGER NOT NULL,  -- when it last changed, as the ResourceSync lists of its server say; 0: they do not
+    gone INTEGER NOT NULL,  -- 1: that change was its deletion
+    source TEXT NOT NULL,  -- URL of the list that says so
+    PRIMARY KEY (seed_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE publisher (
+    seed_id INTEGER NOT NULL,  -- whose site has change lists of ResourceSync
+    complete_since INTEGER NOT NULL,  -- they have told of all changes since then; 0: of none
+    read_at INTEGER NOT NULL,  -- when the last of them was read
+    hits INTEGER NOT NULL,  -- visits that found of a URL what they have said; halved now and then, as are misses
+    misses INTEGER NOT NULL,  -- visits that found something else
+    PRIMARY KEY (seed_id)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE pushed (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    site_id INTEGER NOT NULL,  -- the site that is known, and to whose lists it goes
+    url TEXT NOT NULL,  -- somebody has told that it is new, or has changed; the row goes when it is listed
+    url_hash BLOB NOT NULL,
+    source TEXT NOT NULL,  -- who has told it: indexnow, websub, ping, owner
+    at INTEGER NOT NULL,  -- when it came, last
+    due_at INTEGER NOT NULL,  -- when it may be asked for: at once, once it is proved, or in the window of the site's owner
+    proof TEXT NOT NULL  -- JSON: what is not proved yet, key and place of its file; empty: all is
+) STRICT;
+CREATE INDEX pushed_due_at ON pushed (due_at);
+CREATE UNIQUE INDEX pushed_site_url ON pushed (site_id, url_hash);
+
+CREATE TABLE push_tally (
+    site_id INTEGER NOT NULL,  -- 0: of no known site
+    day INTEGER NOT NULL,  -- days since 1970, UTC
+    source TEXT NOT NULL,  -- as in pushed
+    accepted INTEGER DEFAULT 0 NOT NULL,  -- URLs; the quota of the site counts them
+    refused INTEGER DEFAULT 0 NOT NULL,  -- URLs, or messages: outside the crawl, over the quota, not proved
+    listed INTEGER DEFAULT 0 NOT NULL,  -- URLs that machines have taken into the lists of parties
+    PRIMARY KEY (site_id, day, source)
+) WITHOUT ROWID,
+ STRICT;
 
 -- How many rows have the same values in the columns of an index: without it, SQLite would not go through parts.
 ANALYZE sqlite_schema;

@@ -15,4 +15,5 @@ FEATURE = Feature(
     },
     needs=("revisit",),
     library={name: f"scrawler.features.choose.library:{name}" for name in _METHODS},
+    tables="scrawler.features.choose.tables",
 )

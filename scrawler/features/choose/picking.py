@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, i
 from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 
+from scrawler.features.choose.tables import promotion
 from scrawler.model.claims import SiteState
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import Millis
@@ -25,14 +26,14 @@ from scrawler.store.engines.faults import read_json
 from scrawler.store.engines.rows import inserted_id, sliced
 from scrawler.store.lists.orphans import OrphanWriter
 from scrawler.store.lists.relisting import let_go_on, sites_in_work
-from scrawler.store.schema.tables import candidate, inbox, lane, metadata, outbox, page, promotion, seed, site
+from scrawler.store.schema.tables import candidate, inbox, lane, outbox, page, seed, site
+from scrawler.store.schema.whole import all_tables
 from scrawler.tuples.classes import NamedTuple
 
 _SEEDS = 200  # of one transaction
 _ROWS = 1_000  # of one transaction
 _PROMOTED = 1  # as candidate.promoted
 # What else is known for a seed alone. Of what waits for other sites it was only the finder.
-_ITS_OWN = [one for one in metadata.sorted_tables if "seed_id" in one.c and one not in (page, inbox, outbox)]
 
 
 class Picked(NamedTuple):
@@ -132,7 +133,8 @@ class Picking:
         said = self._database.retrying(partial(self._begin_to_remove, seed_id=seed_id, with_pages=with_pages))
         if said is not None:
             return said
-        steps = [self._take_pages_away, *(partial(_take_rows_away, table=table) for table in _ITS_OWN)]
+        others = [one for one in all_tables() if "seed_id" in one.c and one not in (page, inbox, outbox)]
+        steps = [self._take_pages_away, *(partial(_take_rows_away, table=table) for table in others)]
         for step in steps:
             while (left := self._database.retrying(partial(_if_free, seed_id=seed_id, step=step))) != 0:
                 if left < 0:

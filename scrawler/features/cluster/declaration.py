@@ -25,6 +25,7 @@ FEATURE = Feature(
         "partition": Command("scrawler.features.cluster.cli_partition:partition", lists=True),
         "agents": Command("scrawler.features.cluster.cli_agents:agents", lists=True),
     },
+    tables="scrawler.features.cluster.store.tables",
     hooks={
         "agents": "scrawler.features.cluster.agents.databases:open_agents",
         "build": "scrawler.features.cluster.build:build",

@@ -9,6 +9,7 @@ FEATURE = Feature(
     settings="scrawler.features.hidden.settings:HiddenSettings",
     groups={"crawl": ("hidden", "hidden_queries")},
     version=1,
+    tables="scrawler.features.hidden.tables",
     hooks={
         "build": "scrawler.features.hidden.step:build",
         "report": "scrawler.features.hidden.telling:sections",

@@ -9,8 +9,9 @@ from sqlalchemy import ColumnElement, select, true
 from sqlalchemy import func as sql
 
 from scrawler.features.hidden.rows import SearchQueryRow, SearchRow
+from scrawler.features.hidden.tables import search, search_query
 from scrawler.store.engines.engine import Database
-from scrawler.store.schema.tables import page, search, search_query, seed
+from scrawler.store.schema.tables import page, seed
 from scrawler.tuples.classes import NamedTuple
 
 _LONGEST_WAY = 20  # pages between a URL and the query that led to it

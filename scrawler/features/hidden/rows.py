@@ -30,5 +30,5 @@ class SearchQueryRow(NamedTuple):
     found: int  # URLs that these have listed first
 
 
-SEARCH = RowKind("scrawler.store.schema.tables:search", SearchRow._fields, key=1)
-SEARCH_QUERY = RowKind("scrawler.store.schema.tables:search_query", SearchQueryRow._fields, key=2)
+SEARCH = RowKind("scrawler.features.hidden.tables:search", SearchRow._fields, key=1)
+SEARCH_QUERY = RowKind("scrawler.features.hidden.tables:search_query", SearchQueryRow._fields, key=2)

@@ -32,6 +32,7 @@ FEATURE = Feature(
         "process": "scrawler.features.items.library:process",
         "processed": "scrawler.features.items.library:processed",
     },
+    tables="scrawler.features.items.tables",
     hooks={
         "each_page": "scrawler.features.items.library:processing",
         "output": "scrawler.features.items.run:output_of",

@@ -9,11 +9,11 @@ from dataclasses import replace
 from sqlalchemy import Connection, select, update
 
 from scrawler.errors import StoreError
+from scrawler.features.items.tables import processor
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.faults import read_json
 from scrawler.store.engines.rows import AnyRow, inserting_new
 from scrawler.store.reading.committed import Place
-from scrawler.store.schema.tables import processor
 from scrawler.tuples.classes import dataclass
 
 _START = Place()

@@ -16,6 +16,7 @@ FEATURE = Feature(
     settings="scrawler.features.push.settings:PushSettings",
     groups={"changes": ("feed", "feed_entries", "webhook", "webhook_secret", "webhook_secret_file", "webhook_private")},
     commands={"listen": Command("scrawler.features.push.cli:listen", lasts=True)},
+    tables="scrawler.features.push.store.tables",
     hooks={
         "arrivals": "scrawler.features.push.store.pushes:listeners",
         "beside": "scrawler.features.push.telling.telling:Telling",

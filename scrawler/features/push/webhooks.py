@@ -13,12 +13,14 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 from sqlalchemy import func as sql
 
+from scrawler.features.push.store.tables import webhook
+from scrawler.features.revisit.store.tables import url_change
 from scrawler.model.terms import Millis
 from scrawler.store.claims.overview import LIVING
 from scrawler.store.claims.processes import runs
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import AnyRow, inserting_new
-from scrawler.store.schema.tables import machine, url_change, webhook
+from scrawler.store.schema.tables import machine
 from scrawler.tuples.classes import NamedTuple
 
 LEASE: Millis = 90_000  # for which others leave a webhook alone whose sender says nothing

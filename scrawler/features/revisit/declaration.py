@@ -24,6 +24,7 @@ FEATURE = Feature(
         name: f"scrawler.features.revisit.library:{name}"
         for name in ("changes", "feed", "rounds", "diff", "diff_bytes")
     },
+    tables="scrawler.features.revisit.store.tables",
     hooks={
         "again": "scrawler.features.revisit.orders:begin_again",
         "build": "scrawler.features.revisit.building:build",

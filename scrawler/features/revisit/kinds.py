@@ -66,8 +66,8 @@ def _newest(before: PublishedRow, more: PublishedRow) -> PublishedRow:
 
 
 URL_STATE = RowKind("scrawler.store.schema.tables:url_state", UrlState._fields, key=2)
-URL_CHANGE = RowKind("scrawler.store.schema.tables:url_change", UrlChange._fields, key=0)
+URL_CHANGE = RowKind("scrawler.features.revisit.store.tables:url_change", UrlChange._fields, key=0)
 SITE_RATES = RowKind("scrawler.store.schema.tables:site", SiteRates._fields, key=1)
-CELLS = RowKind("scrawler.store.schema.tables:revisit_demand", CellRow._fields, key=2, of_two=_added)
-PUBLISHED = RowKind("scrawler.store.schema.tables:published_url", PublishedRow._fields, key=2, of_two=_newest)
-PUBLISHER = RowKind("scrawler.store.schema.tables:publisher", PublisherRow._fields, key=1)
+CELLS = RowKind("scrawler.features.revisit.store.tables:revisit_demand", CellRow._fields, key=2, of_two=_added)
+PUBLISHED = RowKind("scrawler.features.revisit.store.tables:published_url", PublishedRow._fields, key=2, of_two=_newest)
+PUBLISHER = RowKind("scrawler.features.revisit.store.tables:publisher", PublisherRow._fields, key=1)

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterator
 from sqlalchemy import and_, or_, select
 from sqlalchemy import func as sql
 
+from scrawler.features.revisit.store.tables import url_change
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
 from scrawler.model.visits import UrlState
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnySelect
 from scrawler.store.lists.frontier import state_of
-from scrawler.store.schema.tables import page, seed, url_change, url_state
+from scrawler.store.schema.tables import page, seed, url_state
 from scrawler.tuples.classes import NamedTuple
 
 _READ = 1_000  # rows held in memory at a time

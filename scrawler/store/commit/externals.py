@@ -16,7 +16,8 @@ from scrawler.model.rows import ExternalRow
 from scrawler.store.commit.candidate_room import CandidateRoom
 from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database
-from scrawler.store.schema.tables import PART, candidate, page
+from scrawler.store.schema.columns import PART
+from scrawler.store.schema.tables import candidate, page
 
 KEPT, PROMOTED, SENT, FOR_GUESTS = 0, 1, 2, 3  # values of candidate.promoted
 

@@ -30,14 +30,7 @@ from scrawler.store.lists.ahead import (
     redirected_of,
 )
 from scrawler.store.lists.replacing import earlier_pages, newest_rows, waiting_rows
-from scrawler.store.schema.tables import (
-    chunk,
-    jar,
-    page,
-    pattern,
-    seed,
-    site,
-)
+from scrawler.store.schema.tables import chunk, jar, page, pattern, seed, site
 
 _CHUNKS_READ = 64  # chunks held in memory at a time
 _SEEDS_READ = 2_000

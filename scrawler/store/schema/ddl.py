@@ -10,8 +10,9 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from scrawler.store.schema.columns import is_of, set_options, statistics_of
 from scrawler.store.schema.migrations import newest_version
-from scrawler.store.schema.tables import is_of, metadata, set_options, statistics_of
+from scrawler.store.schema.whole import all_tables
 
 DIALECTS = ("mysql", "postgresql", "sqlite")
 CLOCK = {
@@ -45,7 +46,7 @@ def dialect_of(name: str) -> Dialect:
 def render_schema(dialect: str) -> str:
     """Return the SQL text that gives an empty database of `dialect`, one of DIALECTS, the newest schema."""
     version = newest_version(dialect)
-    tables = [_render_table(table, dialect_of(dialect)) for table in metadata.tables.values()]
+    tables = [_render_table(table, dialect_of(dialect)) for table in all_tables()]
     tail = _TAIL.format(version=version, clock=CLOCK[dialect])
     told = _render_statistics() if dialect == "sqlite" else ""
     return _HEAD.format(name=_NAMES[dialect]) + "".join(tables) + told + tail
@@ -54,7 +55,7 @@ def render_schema(dialect: str) -> str:
 def _render_statistics() -> str:
     rows = [
         _TOLD_ROW.format(table=table.name, index=index, statistics=statistics)
-        for table in metadata.tables.values()
+        for table in all_tables()
         for index, statistics in statistics_of(table)
     ]
     return _TOLD.format(rows="".join(rows))

@@ -20,7 +20,8 @@ from sqlalchemy import func as sql
 from sqlalchemy.exc import DBAPIError
 
 from scrawler.errors import StoreError
-from scrawler.store.schema.tables import crawl, metadata, schema_version
+from scrawler.store.schema.columns import metadata
+from scrawler.store.schema.tables import crawl, schema_version
 
 _COLUMNS = {  # what names tables and columns in one statement, where SQLAlchemy's inspector needs one a table
     "sqlite": "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'",

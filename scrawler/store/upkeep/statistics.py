@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, Table
 
 from scrawler.store.engines.engine import Database
-from scrawler.store.schema.tables import metadata, statistics_of
+from scrawler.store.schema.columns import metadata, statistics_of
 
 _FEW = 10_000  # rows; what was counted of fewer says nothing of a crawl, while to go through them takes no time
 _FEWEST_OF_A_PART = 18  # rows below which SQLite does not go from part to part of an index

@@ -11,13 +11,14 @@ import scrawler
 from scrawler.errors import InputError, StoreError
 from scrawler.features.choose import scores
 from scrawler.features.choose.picking import Picked
+from scrawler.features.hidden.tables import search_query
 from scrawler.model.machines import MachineState
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
 from scrawler.store.claims.crawls import Crawls
 from scrawler.store.claims.seeds import NewSeed, Seeds
 from scrawler.store.lists.orphans import Orphans
-from scrawler.store.schema.tables import candidate, crawl, machine, page, search_query, seed, site, url_state
+from scrawler.store.schema.tables import candidate, crawl, machine, page, seed, site, url_state
 from scrawler.urls.scope import site_key
 
 A, B, C = (f"http://{name}.example.org/" for name in "abc")

@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import select
 
 from scrawler.features.hidden.rows import SearchQueryRow
+from scrawler.features.hidden.tables import search, search_query
 from scrawler.features.revisit.orders import begin_again
 from scrawler.features.synthweb.shop import Shop
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.store.engines.engine import open_database
-from scrawler.store.schema.tables import search, search_query
 from tests.integration.crawl.hostile import asked, page, redirect, run_whole
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
+from scrawler.features.revisit.store.tables import url_change
 from scrawler.model.terms import url_hash
 from scrawler.store.engines.engine import Database, open_database
-from scrawler.store.schema.tables import seed, url_change
+from scrawler.store.schema.tables import seed
 from tests.integration.crawl.conftest import crawl, serve
 from tests.integration.fetch.servers import RawServer, Visit
 

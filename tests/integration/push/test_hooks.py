@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select, update
 
+from scrawler.features.push.store.tables import webhook
 from scrawler.features.push.telling.hooks import HookSender
 from scrawler.features.push.telling.sender import HttpSender
 from scrawler.features.push.webhooks import Hook, SettledChanges, Webhooks
 from scrawler.features.revisit.log import Changes
 from scrawler.store.claims.machines import Machines
 from scrawler.store.engines.engine import Database
-from scrawler.store.schema.tables import machine, webhook
+from scrawler.store.schema.tables import machine
 from tests.integration.fetch.servers import answer
 from tests.integration.push.conftest import Receiver, found
 

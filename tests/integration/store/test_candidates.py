@@ -10,8 +10,8 @@ from scrawler.store.commit.externals import AsCandidates
 from scrawler.store.engines.engine import Database, open_database
 from scrawler.store.reading.candidates import Candidates, CandidateView
 from scrawler.store.schema import tables
+from scrawler.store.schema.columns import PART
 from scrawler.store.schema.migrations import migration_texts, statements
-from scrawler.store.schema.tables import PART
 from scrawler.store.schema.tables import candidate as stored
 from scrawler.store.schema.tables import page as stored_page
 from scrawler.store.upkeep.upgrade import upgrade_database

@@ -37,7 +37,7 @@ from scrawler.store.lists import frontier
 from scrawler.store.lists.ahead import LISTED_IN
 from scrawler.store.lists.frontier import Frontier
 from scrawler.store.reading.pages import Pages
-from scrawler.store.schema.tables import metadata
+from scrawler.store.schema.whole import all_tables
 from tests.dead import declare_dead
 from tests.integration.store.crawling import add
 from tests.integration.store.protocol import Machine, Web
@@ -377,7 +377,7 @@ def test_the_protocol_keeps_its_promises_on_sqlite(tmp_path: Path) -> None:
 def _emptied(url: str) -> Database:
     database = open_database(url)
     with database.begin() as connection:
-        for table in metadata.sorted_tables:
+        for table in all_tables():
             if table.name not in ("schema_version", "crawl"):
                 connection.execute(table.delete())
     return database

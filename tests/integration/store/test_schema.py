@@ -24,8 +24,9 @@ from scrawler.features.cluster.store.partitions import MappedPartition
 from scrawler.model.partitions import PartitionKind
 from scrawler.store.claims.machines import Machines
 from scrawler.store.engines.engine import open_database
+from scrawler.store.schema.columns import metadata, set_options, statistics_of
 from scrawler.store.schema.migrations import migration_texts, schema_text, statements
-from scrawler.store.schema.tables import metadata, set_options, statistics_of
+from scrawler.store.schema.whole import all_tables
 from scrawler.store.upkeep.upgrade import upgrade_database
 from tests.limits import HANGS
 from tests.stored import BEFORE, NEWEST, SCHEMAS, dialect_of, load_schema, newer_than, on_engines_with_them
@@ -133,7 +134,7 @@ def _empty(url: str) -> None:
 
 def test_files_migrations_and_tables_agree(database_url: str) -> None:
     engine = create_engine(database_url)
-    for table in metadata.tables.values():
+    for table in all_tables():
         set_options(table, engine.dialect.name)
     metadata.create_all(engine)
     if engine.dialect.name == "sqlite":
@@ -150,7 +151,7 @@ def test_files_migrations_and_tables_agree(database_url: str) -> None:
     _empty(database_url)
     open_database(database_url).close()
     made = _described(database_url)
-    assert _tables(database_url) == set(metadata.tables)
+    assert _tables(database_url) == {table.name for table in all_tables()}
     assert "page" in str(tables)
     assert file == tables
     assert migrations == tables
@@ -158,7 +159,7 @@ def test_files_migrations_and_tables_agree(database_url: str) -> None:
 
 
 def test_sqlite_is_told_of_its_indexes_by_schema_and_migrations(tmp_path: Path) -> None:
-    told = [(table.name, *one) for table in metadata.tables.values() for one in statistics_of(table)]
+    told = [(table.name, *one) for table in all_tables() for one in statistics_of(table)]
     assert ("page", "page_url_hash_in_parts") in [one[:2] for one in told]
     for texts in ([schema_text("sqlite")], list(migration_texts("sqlite").values())):
         path = tmp_path / f"{len(texts)}.db"

@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, select, update
 
 from scrawler.features.cluster.store.outbox import Outbox
+from scrawler.features.cluster.store.tables import slot_table
 from scrawler.model.claims import ClaimedSite, SiteState
 from scrawler.model.exchange import GUEST, Exchanged
 from scrawler.model.rows import ExternalRow
@@ -35,7 +36,7 @@ from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.faults import read_json
 from scrawler.store.engines.hash_ranges import HashRanges
 from scrawler.store.engines.rows import AnyRow, in_order_of_id, inserting_new, sliced
-from scrawler.store.schema.tables import candidate, inbox, machine, seed, site, slot_table
+from scrawler.store.schema.tables import candidate, inbox, machine, seed, site
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, select, update
 from scrawler.features.cluster.partition.maps import AnybodysMap, OwnerMap, owner_map, slots_of
 from scrawler.features.cluster.partition.slots import NOBODY, assigned, next_taken, without
 from scrawler.features.cluster.store.narrowing import Narrowing
+from scrawler.features.cluster.store.tables import slot_table
 from scrawler.model.machines import Living
 from scrawler.model.partitions import PartitionKind
 from scrawler.store.claims.partitions import Narrowed
@@ -23,7 +24,6 @@ from scrawler.store.claims.shares import PATIENCE, FairShare
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.faults import read_json
 from scrawler.store.engines.rows import inserting_new
-from scrawler.store.schema.tables import slot_table
 from scrawler.tuples.classes import NamedTuple
 
 _TRIES = 20  # of a change that others come before

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy import func as sql
 
+from scrawler.features.push.store.tables import site_owner, submission
+from scrawler.features.revisit.store.tables import pushed
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.windows import Window
 from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import AnyRow, sliced, window_of
-from scrawler.store.schema.tables import page, pushed, seed, site, site_owner, submission
+from scrawler.store.schema.tables import page, seed, site
 from scrawler.tuples.classes import NamedTuple, dataclass
 
 _KEPT = 1_000  # URLs that an owner has submitted which are remembered

@@ -17,7 +17,9 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy import func as sql
 
 from scrawler.errors import StoreError
+from scrawler.features.push.store.tables import listener, push_key
 from scrawler.features.revisit.store.pushed import DAY
+from scrawler.features.revisit.store.tables import push_tally, pushed
 from scrawler.model.scope import Scope
 from scrawler.model.servers import Reserved
 from scrawler.model.terms import Millis, url_hash
@@ -26,7 +28,7 @@ from scrawler.store.claims.processes import identify, runs
 from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import HOME_URL, AnyRow, sliced, window_of
-from scrawler.store.schema.tables import listener, push_key, push_tally, pushed, seed, site
+from scrawler.store.schema.tables import seed, site
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.scope import scope_of
 

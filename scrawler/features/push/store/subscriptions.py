@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
+from scrawler.features.push.store.tables import subscription
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import AnyRow
-from scrawler.store.schema.tables import subscription
 from scrawler.tuples.classes import NamedTuple
 
 ASKED, ACTIVE, DENIED, LEAVING, LEFT, FAILED = "asked", "active", "denied", "leaving", "left", "failed"

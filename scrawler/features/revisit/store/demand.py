@@ -16,9 +16,10 @@ from sqlalchemy import Connection, select, update
 from sqlalchemy import func as sql
 
 from scrawler.features.revisit.kinds import CellRow
+from scrawler.features.revisit.store.tables import revisit_demand
 from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database
-from scrawler.store.schema.tables import revisit_demand, site
+from scrawler.store.schema.tables import site
 
 ALL_SITES = 0  # as `site_id`
 BEFORE_ANY = 0  # as `machine_id`: before a machine ran, or of a site

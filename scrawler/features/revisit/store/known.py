@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from scrawler.features.revisit.kinds import PublisherRow
 from scrawler.features.revisit.store.demand import Demands
+from scrawler.features.revisit.store.tables import published_url, publisher
 from scrawler.model.seeds import SeedCounts
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import UrlState
@@ -16,7 +17,7 @@ from scrawler.store.claims.seeds import columns_of
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import sliced
 from scrawler.store.lists.frontier import state_of
-from scrawler.store.schema.tables import SEED_COUNTS, published_url, publisher, seed, seed_round, url_state
+from scrawler.store.schema.tables import SEED_COUNTS, seed, seed_round, url_state
 
 _STATE = [url_state.c[name] for name in UrlState._fields]
 

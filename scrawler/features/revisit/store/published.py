@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, bindparam, select, update
 
 from scrawler.features.revisit.kinds import PublishedRow
+from scrawler.features.revisit.store.tables import published_url
 from scrawler.model.terms import Millis
 from scrawler.model.visits import LISTED
 from scrawler.store.engines.rows import sliced
-from scrawler.store.schema.tables import published_url, seed, url_state
+from scrawler.store.schema.tables import seed, url_state
 
 _MISSING = 2  # answers of 404 or 410 after which a URL that was deleted need not be asked for again
 

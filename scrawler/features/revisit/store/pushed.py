@@ -15,6 +15,7 @@ from functools import partial
 from sqlalchemy import Connection, delete, insert, select, update
 
 from scrawler.features.revisit.store.rounds import Revisits, begin_round
+from scrawler.features.revisit.store.tables import push_tally, pushed
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
@@ -26,7 +27,7 @@ from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.lists.openings import GO_ON
 from scrawler.store.lists.relisting import sites_in_work
-from scrawler.store.schema.tables import inbox, machine, page, push_tally, pushed, seed, site, url_state
+from scrawler.store.schema.tables import inbox, machine, page, seed, site, url_state
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import scope_of
 

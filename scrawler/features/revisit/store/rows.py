@@ -19,13 +19,14 @@ from scrawler.features.revisit.kinds import (
 from scrawler.features.revisit.store.demand import Demands, keep_rates
 from scrawler.features.revisit.store.published import make_due
 from scrawler.features.revisit.store.sitemap_words import learn, pull_forward, states_before
+from scrawler.features.revisit.store.tables import published_url, publisher, url_change
 from scrawler.features.revisit.store.thinning import Thinning
 from scrawler.model.row_kinds import rows_of_kind
 from scrawler.model.visits import UrlState
 from scrawler.store.commit.batches import Batch
 from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database, database_time
-from scrawler.store.schema.tables import published_url, publisher, url_change, url_state
+from scrawler.store.schema.tables import url_state
 from scrawler.store.upkeep.features import need
 
 _BY_URL = itemgetter(0, 1)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, insert, select, update
 from scrawler.features.revisit.kinds import URL_STATE
 from scrawler.features.revisit.policies.change import SitemapTrust, Trust, changefreq_interval_s, changefreq_is_right
 from scrawler.features.revisit.policies.schedule import Policy
+from scrawler.features.revisit.store.tables import sitemap_trust
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.results import Result
 from scrawler.model.row_kinds import rows_of_kind
@@ -21,7 +22,7 @@ from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import UrlState
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnyRow, sliced
-from scrawler.store.schema.tables import site, sitemap_trust, sitemap_url, url_state
+from scrawler.store.schema.tables import site, sitemap_url, url_state
 from scrawler.tuples.classes import NamedTuple
 
 _COUNTS = ("newer_right", "newer_wrong", "older_right", "older_wrong", "changefreq_right", "changefreq_wrong")
