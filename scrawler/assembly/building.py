@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import field
@@ -98,7 +99,9 @@ class Building:
         copies: reads what visits before have archived.
         archives: the crawls whose records may hold the payloads to which its own refer; the crawl itself is the first.
             They may be opened as late as when the machine begins.
-        take_pushed: takes what servers and owners of sites have sent; None: nobody asks for it here.
+        into_inboxes: each puts up to so many URLs that came from elsewhere into inboxes, where the machine listens; it
+            returns how many it looked at.
+        most_unsent: external URLs of a party with which it is committed early, as others may wait for them.
         on_settings: is called when the database has other settings.
         look_at_deaths: is called before sites of dead machines are taken up.
     """
@@ -138,7 +141,8 @@ class Building:
     slots: Slots | None = None
     filters: UrlFilters | None = None
     copies: Copies | None = None
-    take_pushed: Callable[[int], int] | None = None
+    into_inboxes: list[Callable[[int], int]] = field(default_factory=list)
+    most_unsent: int = sys.maxsize
     on_settings: OnSettings = field(default=lambda machine, values: None)
     look_at_deaths: Callable[[], None] = field(default=lambda: None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -64,6 +65,7 @@ def collector_maker(
     copies: Copies | None = None,
     steps: Steps = NO_STEPS,
     wrappers: Sequence[WrapDownloader] = (),
+    most_unsent: int = sys.maxsize,
 ) -> Callable[[int], UrlCollector]:
     """Return a function that makes a collector, given its number; what all collectors share is made here."""
     token = product_token(settings)
@@ -82,7 +84,7 @@ def collector_maker(
     make_downloader = _downloader_maker(settings, rules, wrappers, Surroundings(resolver, origins, crew.turn))
     patience = Patience(rules)
     checks = Checks(origins, budget, standstill, rules, tell, steps.checks)
-    handover = Handover(checkpointer.submit, rules)
+    handover = Handover(checkpointer.submit, rules, most_unsent)
 
     def make_collector(number: int) -> UrlCollector:
         with no_room():

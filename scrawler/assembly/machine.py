@@ -124,11 +124,11 @@ def _put_together(
     make_collector = collector_maker(
         settings, stores, archive, crew, sharing.budget, origins, checkpointer, standstill, rules, building.filters,
         slots, collector_ports, resolver, WaitingRoom(building.most_waiting), building.copies, steps,
-        building.wrappers,
+        building.wrappers, building.most_unsent,
     )  # fmt: skip
     listener = InboxListener(
         stores.inboxes, crew.held_sites, checkpointer.read, look_again, inbox.let_go, ending.failed, turn, stopping,
-        settings.send_list_max, building.take_pushed or _none_pushed,
+        settings.send_list_max, building.into_inboxes,
     )  # fmt: skip
     parts = MachineParts(
         crew=crew,
@@ -201,10 +201,6 @@ def _follow_partition(building: Building, living: Living) -> bool:
     """Take in which machines live; return whether sites may have to be given back."""
     have_changed = [building.partition.follow(living), *(look() for look in building.at_heartbeats)]
     return any(have_changed)
-
-
-def _none_pushed(limit: int) -> int:
-    return 0
 
 
 def _waiting(building: Building, stores: Stores, claimed: ClaimedSite) -> Sequence[WaitingUrl]:

@@ -7,7 +7,6 @@ follow the one for all.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
@@ -16,7 +15,6 @@ from typing import Any
 from scrawler.fetch.downloader import FetchLimits
 from scrawler.fetch.given import GivenFiles
 from scrawler.fetch.proxies import EnvironmentProxies, no_environment
-from scrawler.model.exchange import Mode
 from scrawler.model.proxy import NO_PROXY, Proxy, basic, read_proxy
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
@@ -81,7 +79,6 @@ class CrawlRules:
     # What several settings say together, or in another unit.
     retry_pause_ms: int
     limits: SeedLimits
-    most_unsent: int  # external URLs of a party that wait for its next checkpoint: they may be for other machines
     capacity: int  # seeds that a collector holds at most
     www: bool  # www.example.org and example.org are one site
     patterns: UrlPatterns | None  # which URLs are wanted, if that is said
@@ -101,7 +98,6 @@ class CrawlRules:
             "settings": settings,
             "retry_pause_ms": int(settings.retry_pause * 1000),
             "limits": SeedLimits(settings.max_depth, settings.max_pages, settings.max_bytes, max_time_ms),
-            "most_unsent": settings.send_list_max if settings.mode is Mode.EXCHANGE else sys.maxsize,
             "capacity": settings.seeds_per_thread,
             "www": "www" in settings.normalise,
             "patterns": url_patterns(settings.include, settings.exclude),

@@ -12,6 +12,7 @@ finds all of that page, or nothing, and no part of it counts twice.
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from math import ceil, inf
@@ -43,12 +44,16 @@ _ANSWERS_AT_ONCE = 4_000
 class Handover:
     """Hands over the changes of sites: when they are old or many, when a server has asked for something, at their end.
 
-    `submit(delta, seconds)` must not block; for so long the delta may wait to be committed with others.
+    `submit(delta, seconds)` must not block; for so long the delta may wait to be committed with others. A party with
+    `most_unsent` external URLs does not wait.
     """
 
-    def __init__(self, submit: Callable[[SiteDelta, float], None], rules: CrawlRules) -> None:
+    def __init__(
+        self, submit: Callable[[SiteDelta, float], None], rules: CrawlRules, most_unsent: int = sys.maxsize
+    ) -> None:
         self._submit = submit
         self._rules = rules
+        self._most_unsent = most_unsent
         self._unsaved: OrderedDict[SiteContext, float] = OrderedDict()  # since when, machine time; the oldest first
         self._answers = 0  # how many answers all these sites hold back
         self._share_at = -inf  # machine time from which on some of many are handed over, be they old or not
@@ -82,7 +87,7 @@ class Handover:
 
     def _is_much(self, party: SeedContext) -> bool:
         """Whether a party has so much to hand over that it does not wait."""
-        return party.weight >= self._rules.checkpoint_pages or party.unsent >= self._rules.most_unsent
+        return party.weight >= self._rules.checkpoint_pages or party.unsent >= self._most_unsent
 
     def checkpoint(self, now: float) -> None:
         """Hand over the sites whose changes are old, or the oldest of too many, as is to be done at `next_at`."""

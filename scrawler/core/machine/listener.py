@@ -17,7 +17,6 @@ from scrawler.errors import StoreBusyError
 from scrawler.model.exchange import Exchanged, WaitingUrl
 
 _LOOK_EVERY = 0.5  # seconds between two looks: URLs come with the checkpoints of other sites, which are seconds apart
-_TAKE_BACK_EVERY = 5.0  # seconds between two looks at what machines that are gone have left to be sent
 _SHARE = 20  # a look that takes long is followed by a pause of so many times that
 
 
@@ -29,9 +28,6 @@ class Inboxes(Protocol):
 
     def open_parties(self, limit: int) -> int:
         """Let parties begin or go on for URLs whose sites nobody has in work; return how many were looked at."""
-
-    def take_back(self) -> None:
-        """Put what machines that are gone have left in their outboxes into the inboxes of its sites."""
 
     def exchanged(self) -> Exchanged:
         """Return the sums over all machines, as they are at one moment."""
@@ -51,9 +47,9 @@ class InboxListener(threading.Thread):
         turn: threading.RLock,
         stop: threading.Event,
         at_a_time: int,
-        take_pushed: Callable[[int], int] = lambda limit: 0,
+        into_inboxes: Sequence[Callable[[int], int]] = (),
     ) -> None:
-        """`take_pushed` puts what servers and owners have sent into inboxes, and returns how many URLs it looked at.
+        """Each of `into_inboxes` puts up to so many URLs into inboxes, and returns how many it looked at.
 
         `held_sites` and `look_again` are called under the turn; `read` does a job on the store thread.
         """
@@ -67,21 +63,18 @@ class InboxListener(threading.Thread):
         self._turn = turn
         self._halt = stop
         self._at_a_time = at_a_time
-        self._take_pushed = take_pushed
+        self._into_inboxes = into_inboxes
 
     def close(self) -> None:
         """Let it see that the machine stops: what it waits for is set by then."""
 
     def run(self) -> None:
         """Look until the machine stops; a database that is busy is asked again with the next look."""
-        pause, take_back_at = _LOOK_EVERY, 0.0
+        pause = _LOOK_EVERY
         try:
             while not self._halt.wait(pause):
                 began = time.monotonic()
                 try:
-                    if began >= take_back_at:
-                        self._inboxes.take_back()
-                        take_back_at = began + _TAKE_BACK_EVERY
                     self._look()
                 except StoreBusyError:
                     continue
@@ -90,8 +83,9 @@ class InboxListener(threading.Thread):
             self._failed(error)
 
     def _look(self) -> None:
-        if self._take_pushed(self._at_a_time):
-            self._seeds_came()
+        for put in self._into_inboxes:
+            if put(self._at_a_time):
+                self._seeds_came()
         looked_at = self._at_a_time
         while looked_at >= self._at_a_time and not self._halt.is_set():
             looked_at = self._inboxes.open_parties(self._at_a_time)
@@ -165,7 +159,6 @@ class Arrivals:
         self._sums = self._inboxes.exchanged()
         if not self._sums.waiting:
             return False
-        self._inboxes.take_back()
         self._inboxes.open_parties(self._at_a_time)
         return True
 

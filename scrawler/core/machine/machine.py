@@ -258,8 +258,8 @@ class Machine:
             return None
         if self.permission.paused:
             return Wait.PAUSED
-        if self.permission.outbox_full:
-            return Wait.OUTBOX
+        if self.permission.withheld_for is not None:
+            return self.permission.withheld_for
         return Wait.OUTAGE if self.standstill.resting else Wait.DATABASE
 
     def _state(self) -> MachineState:

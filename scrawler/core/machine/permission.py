@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.machine.lease import Lease
+from scrawler.core.machine.waits import Wait
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.site import SiteContext
 
@@ -23,14 +24,14 @@ class Permission:
         """All of `may_ask` have to say that the sites which are in work may be asked."""
         self.lease = lease
         self.paused = False  # by an order
-        self.outbox_full = False  # with what others have not acknowledged: sites rest until there is room
+        self.withheld_for: Wait | None = None  # why a feature lets sites rest, if one does
         self._standstill = standstill
         self._checkpointer = checkpointer
         self._may_ask = may_ask
 
     def may_start(self) -> bool:
         """Return whether requests may be started now. A caller that gets False is woken when this changes."""
-        if self.paused or self._standstill.resting or self.outbox_full:
+        if self.paused or self._standstill.resting or self.withheld_for is not None:
             return False
         return self._others_let() and self._checkpointer.has_room()
 

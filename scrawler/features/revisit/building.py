@@ -51,7 +51,7 @@ def build(building: Building) -> None:
         parts.shares.look()
     if own.keep:
         building.goes_on = building.listens = True
-        building.take_pushed = parts.take_pushed()
+        building.into_inboxes.append(parts.pushed())
         building.last_openers.append(Opener("it is kept: URLs become due", _always))
 
 
@@ -109,7 +109,7 @@ class _Parts:
             stopping.set()
             keeper.join()
 
-    def take_pushed(self) -> Callable[[int], int]:
+    def pushed(self) -> Callable[[int], int]:
         """Return what takes URLs that servers and owners have sent."""
         from scrawler.features.revisit.store.pushed import PushedUrls
 

@@ -25,7 +25,6 @@ from scrawler.model.visits import KnownVisit, UrlState, known_visit
 from scrawler.store.claims.boundary import CrawlBoundary
 from scrawler.store.claims.seeds import NewSeed, Seeds
 from scrawler.store.claims.sites import lock_sites, wake_sites
-from scrawler.store.commit.left_to_send import take_back
 from scrawler.store.commit.row_writers import take_out
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import HOME_URL, AnyRow, sliced
@@ -110,10 +109,6 @@ class Inboxes:
         mine = url_state.c.seed_id == row.seed_id, url_state.c.url_hash == url_hash(row.url)
         states = self._database.rows(select(*_STATE).where(*mine))
         return known_visit(state_of(states[0])) if states else None
-
-    def take_back(self) -> None:
-        """Put what machines that are gone have left in their outboxes into the inboxes of its sites."""
-        take_back(self._database)
 
     def exchanged(self) -> Exchanged:
         """Return the sums over all machines, and how many URLs wait, as they are at one moment."""

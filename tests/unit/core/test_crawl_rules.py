@@ -13,7 +13,6 @@ IN_OTHER_WORDS = {
     "fetch",
     "limits",
     "logins",
-    "most_unsent",
     "patterns",
     "settings",
     "retry_pause_ms",

@@ -11,6 +11,7 @@ from scrawler.assembly.building import Building
 from scrawler.core.machine.crew import Crew, look_again
 from scrawler.core.machine.machine import Machine
 from scrawler.core.machine.permission import Permission
+from scrawler.core.machine.waits import Wait
 from scrawler.errors import SettingsError
 from scrawler.features.cluster.exchange.communicator import MOST_MEMBERS, MOST_STRANGERS, Communicator
 from scrawler.features.cluster.exchange.door import Door
@@ -150,7 +151,7 @@ def _communicator(building: Building, outbox: MachineOutbox) -> Communicator:
 def _outbox_full(crew: Crew, permission: Permission, full: bool) -> None:
     """Let sites rest while the outbox is full; nobody waits for anything under the turn."""
     with crew.turn:
-        permission.outbox_full = full
+        permission.withheld_for = Wait.OUTBOX if full else None
         if not full:
             for collector in crew.every:
                 collector.unblocked()

@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from scrawler.features.cluster.store.left_to_send import InboxesWithLeftovers
 from scrawler.features.cluster.store.outbox import Outbox
 from scrawler.features.cluster.store.tables import slot_table
 from scrawler.model.claims import ClaimedSite, SiteState
@@ -30,7 +31,7 @@ from scrawler.store.claims.sites import lock_sites
 from scrawler.store.commit.batches import Batch
 from scrawler.store.commit.checkpoints import Checkpoints
 from scrawler.store.commit.externals import SENT, Externals
-from scrawler.store.commit.inboxes import Inboxes, Lone, exchanged
+from scrawler.store.commit.inboxes import Lone, exchanged
 from scrawler.store.commit.row_writers import take_out
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.faults import read_json
@@ -121,7 +122,7 @@ class AgentCheckpoints(Checkpoints):
             batch.done["sent"] += number
 
 
-class AgentInboxes(Inboxes):
+class AgentInboxes(InboxesWithLeftovers):
     """The inboxes of this agent's own sites; those of others' are the mail's."""
 
     def __init__(

@@ -18,6 +18,7 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, 
 from sqlalchemy.engine import Dialect
 
 from scrawler.features.cluster.declaration import FEATURE
+from scrawler.features.cluster.store.left_to_send import InboxesWithLeftovers
 from scrawler.model.claims import ClaimedSite, SiteState
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import GUEST, WaitingUrl, guest_key
@@ -116,7 +117,7 @@ class GuestInboxes(Inboxes):
         """Count nothing: what guests do is not an exchange, and the sums of that shall agree."""
 
 
-class OwnAndGuestInboxes(Inboxes):
+class OwnAndGuestInboxes(InboxesWithLeftovers):
     """The inboxes of a machine that is a guest at some of its sites."""
 
     def __init__(

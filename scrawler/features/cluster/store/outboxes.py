@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import func as sql
 
+from scrawler.features.cluster.store.left_to_send import move_to_inboxes
 from scrawler.store.claims.overview import LIVING
-from scrawler.store.commit.left_to_send import move_to_inboxes
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import sliced
 from scrawler.store.schema.tables import machine, outbox, site

@@ -5,17 +5,34 @@ Machines that send to each other leave it there when they are gone, or find nobo
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
 from scrawler.store.claims.overview import LIVING
+from scrawler.store.commit.inboxes import Inboxes
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import sliced
 from scrawler.store.schema.tables import inbox, machine, outbox
 
 _AT_A_TIME = 1_000  # rows that one transaction moves
+_TAKE_BACK_EVERY = 5.0  # seconds between two looks at what machines that are gone have left to be sent
 _SENT = ("key_hash", "url", "depth", "hops", "seed_id", "referrer")  # columns of inbox and outbox
+
+
+class InboxesWithLeftovers(Inboxes):
+    """The inboxes of a crawl whose machines may be gone, and may have left something to be sent."""
+
+    _take_back_at = 0.0
+
+    def open_parties(self, limit: int) -> int:
+        """Let parties begin, or go on, also for what was left to be sent."""
+        now = time.monotonic()
+        if now >= self._take_back_at:
+            take_back(self._database)
+            self._take_back_at = now + _TAKE_BACK_EVERY
+        return super().open_parties(limit)
 
 
 def take_back(database: Database) -> None:
