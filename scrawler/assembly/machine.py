@@ -208,7 +208,7 @@ def _waiting(building: Building, stores: Stores, claimed: ClaimedSite) -> Sequen
 
     A party that was opened again, or one of guests, has been opened for what is there.
     """
-    if not (claimed.visits or building.listens or any(seed.reopened for seed in claimed.seeds)):
+    if not (claimed.guest_at or building.listens or any(seed.reopened for seed in claimed.seeds)):
         return ()
     return stores.inboxes.of_claimed(claimed, building.settings.send_list_max)
 

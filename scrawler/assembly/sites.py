@@ -57,7 +57,7 @@ def make_taker(
 def recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:
     """Bring back what is kept of a site's robots.txt files."""
     if origins.obey_robots if site.own_rules is None else site.own_rules.robots:
-        origins.recall(site, stores.robots.of_site(site.visits or site.id, stores.clock.now() - ROBOTS_KEPT))
+        origins.recall(site, stores.robots.of_site(site.guest_at or site.id, stores.clock.now() - ROBOTS_KEPT))
 
 
 def condemned(suspects: Suspects, claimed: ClaimedSite) -> Mapping[str, str]:

@@ -42,7 +42,7 @@ class ClaimedSite:
     slowest_ms: int = 0  # its slowest answer so far; 0: it has given none
     after_death: bool = False  # whether its owner died, which may have asked it after the last checkpoint
     silent_since: Millis = 0  # its dead owner can have asked nothing after this time of the database's clock
-    visits: int = 0  # the id of the site itself, where this is the row of its guests
+    guest_at: int = 0  # the id of the site itself, where this is the row of its guests
     window: Window | None = None  # in which its owner wants it to be asked; None: at any time
 
 

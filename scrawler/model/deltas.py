@@ -91,7 +91,7 @@ class SiteDelta:
     robots: tuple[RobotsRow, ...] = ()
     robots_records: tuple[RobotsRecord, ...] = ()
     taken: tuple[int, ...] = ()  # URLs of the site's inbox, by id, that its parties have listed or refused
-    visits: int = 0  # the id of the site itself, where this is of its guests: its clock is written as well
+    guest_at: int = 0  # the id of the site itself, where this is of its guests: its clock is written as well
     rows: FeatureRows = ()  # of features, on the site
 
     @property

@@ -350,7 +350,7 @@ class Origins:
         row = RobotsRow(
             origin_hash=url_hash(origin.origin),
             origin=origin.origin,
-            site_id=site.visits or site.id,
+            site_id=site.guest_at or site.id,
             fetched_at=site.clock.now(),
             status=status,
             detail=detail,

@@ -156,7 +156,7 @@ class Handover:
 
         One by one the ends of small sites would make a commit a second, whose statements cost more than their rows.
         """
-        if site.told or site.going or site.visits:  # others may be waiting for it
+        if site.told or site.going or site.guest_at:  # others may be waiting for it
             return LINGER
         if len(self._unsaved) <= _MANY:
             return self._until_other_ends(now)

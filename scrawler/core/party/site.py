@@ -191,7 +191,7 @@ class SiteContext:
     arrived: Sequence[WaitingUrl] = ()  # out of its inbox, to be listed: the site stays until that is done
     taken: list[int] = field(default_factory=list)  # of these, by id, what the next checkpoint takes out of there
     left: list[int] = field(default_factory=list)  # of what a communicator brought: what is for no party here
-    visits: int = 0  # the id of the site itself, where this machine is a guest at it
+    guest_at: int = 0  # the id of the site itself, where this machine is a guest at it
     window: Window | None = None  # in which its owner wants it to be asked; None: at any time
     registry: Registry | None = None  # of the hosts that it asks, once it asks any
     leaves_inbox: bool = False  # whether something there is not for the parties that are here: a new one is to begin
@@ -416,6 +416,6 @@ class SiteContext:
             robots=robots,
             robots_records=records,
             taken=taken,
-            visits=self.visits,
+            guest_at=self.guest_at,
             rows=rows_of(self.states) if self.states else (),
         )

@@ -178,7 +178,7 @@ class SiteTaker:
         rules = site.own_rules or self._rules
         site.slowest_ms = claimed.slowest_ms
         site.pause = claimed.pause_ms / 1000
-        site.visits = claimed.visits
+        site.guest_at = claimed.guest_at
         site.window = claimed.window
         site.after_death = claimed.after_death
         site.condemned = self._condemned(claimed) or site.condemned
@@ -194,7 +194,7 @@ class SiteTaker:
 
     def _recall(self, site: SiteContext, claimed: ClaimedSite, states: list[LaneState]) -> None:
         """Bring back what is known of a site that was begun, once its parties are there."""
-        if site.visits or self._ahead.may_have_robots(site.id):
+        if site.guest_at or self._ahead.may_have_robots(site.id):
             self._recall_robots(site)
         begun = next((party.seed for party in site.set_aside if party.counts.pages), None)
         site.pages_before = None if begun is None else self._frontier.earlier_pages(begun.id)
@@ -222,7 +222,7 @@ class SiteTaker:
             pause_ms=claimed.pause_ms,
             slowest_ms=claimed.slowest_ms,
             pushbacks=claimed.pushbacks,
-            visits=claimed.visits,
+            guest_at=claimed.guest_at,
         )
 
     def _states(self, claimed: ClaimedSite) -> list[LaneState]:
@@ -283,7 +283,7 @@ class SiteTaker:
         also: Iterable[str] = ()
         if seed.rehomed:
             also = self._moved_from(site, seed)
-        elif not site.visits:
+        elif not site.guest_at:
             also = joined_at(seed.home_url, site.key, self._rules.scope)
         return scope_of(seed.home_url, self._rules.scope, also)
 

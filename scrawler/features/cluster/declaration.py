@@ -8,7 +8,7 @@ FEATURE = Feature(
     name="cluster",
     about="Divides sites among machines, lets these send each other URLs, and joins agents without a common database.",
     version=1,
-    needed_by_rows=True,  # those of guests
+    needed_by_rows=True,  # those of guests, and of outboxes
     settings="scrawler.features.cluster.settings:ClusterSettings",
     groups={
         "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_wait"),

@@ -39,7 +39,7 @@ class Guest:
     def visit(self, room: int) -> list[ClaimedSite]:
         """Claim sites as a guest, up to so many; none while there is a site of its own here."""
         with self.crew.turn:
-            if any(not site.visits for site in self.crew.sites()):
+            if any(not site.guest_at for site in self.crew.sites()):
                 return []
         self._open_parties()
         claimed = self._visits.visit(room, self._seeds_per_site)
@@ -51,15 +51,15 @@ class Guest:
         if not self._is_guest:
             return False
         with self.crew.turn:
-            at = {site.visits for site in self.crew.sites() if site.visits}
-            crowded = any(not site.visits for site in self.crew.queue)
+            at = {site.guest_at for site in self.crew.sites() if site.guest_at}
+            crowded = any(not site.guest_at for site in self.crew.queue)
             self._is_guest = bool(at) or self.crew.queue.reserved > 0
         self._leaving = at if crowded else self._visits.in_the_way(at)
         return bool(self._leaving)
 
     def may_stay(self, site: SiteContext) -> bool:
         """Whether this machine may be where it is a guest any longer."""
-        return site.visits not in self._leaving
+        return site.guest_at not in self._leaving
 
 
 class OwnAndGuestClaims(Claims):
@@ -102,7 +102,7 @@ def _at_work(guest: Guest, machine: Machine) -> Iterator[None]:
 
 
 def _may_stay(building: Building, guest: Guest, site: SiteContext) -> bool:
-    return guest.may_stay(site) if site.visits else building.partition.is_mine(site.key)
+    return guest.may_stay(site) if site.guest_at else building.partition.is_mine(site.key)
 
 
 def _open_none() -> int:

@@ -263,7 +263,7 @@ class FeatureRows:
 
 def take_out_of_batch(batch: Batch) -> None:
     """Take URLs out of inboxes that parties have listed or refused."""
-    if taken := [number for one in batch.sites if not one.visits for number in one.taken if number > 0]:
+    if taken := [number for one in batch.sites if not one.guest_at for number in one.taken if number > 0]:
         batch.done["received"] = take_out(batch.connection, taken)
 
 

@@ -85,7 +85,7 @@ def test_a_guest_takes_the_lease_and_the_clock_of_the_site_and_gives_both_back(
     assert states(database)["guest b.org"] == ("visited", True)
     assert guest.visit() == []
     done = seed_delta(there.seeds[0].id, pages=(page(there.seeds[0].id, THERE),), **DONE)
-    guest.checkpoints.commit([site_delta(there, done, released=True, next_due_at=67890, visits=there.visits)])
+    guest.checkpoints.commit([site_delta(there, done, released=True, next_due_at=67890, guest_at=there.guest_at)])
     assert states(database)["b.org"] == ("done", False)
     assert states(database)["guest b.org"] == ("left", False)
     with database.read() as connection:
@@ -106,8 +106,8 @@ def test_no_guest_comes_where_the_owner_is_or_has_anything_to_do(database: Datab
     assert Worker.of(database, "third").claim() == [], "the guest is there"
     add(database, "http://b.org/new")
     assert Worker.of(database, "third").claim() == []
-    assert guest.visits.in_the_way([there.visits]) == {there.visits}
-    guest.checkpoints.commit([site_delta(there, released=True, visits=there.visits)])
+    assert guest.visits.in_the_way([there.guest_at]) == {there.guest_at}
+    guest.checkpoints.commit([site_delta(there, released=True, guest_at=there.guest_at)])
     assert states(database)["guest b.org"] == ("guest", False)
     assert [one.url for one in Worker.of(database, "third").claim_one().seeds] == ["http://b.org/new"]
     assert guest.visit() == []
@@ -136,10 +136,10 @@ def test_the_site_of_a_dead_guest_rests_first(database: Database, guest: Guest) 
     heir.commit(site_delta(left["b.org"], released=True, next_due_at=late))
     assert visits.visit(10, 10) == [], "it rests for so long that a guest does not wait there"
     with database.begin() as connection:
-        connection.exec_driver_sql(f"UPDATE site SET next_due_at = 7 WHERE id = {there.visits}")
+        connection.exec_driver_sql(f"UPDATE site SET next_due_at = 7 WHERE id = {there.guest_at}")
     (again,) = visits.visit(10, 10)
     assert (again.id, again.token, again.next_due_at) == (there.id, there.token + 1, 7)
-    stale = site_delta(there, released=True, visits=there.visits)
+    stale = site_delta(there, released=True, guest_at=there.guest_at)
     assert heir.commit(stale) == {there.id}
 
 
@@ -176,7 +176,7 @@ def test_a_party_of_guests_that_is_redirected_stays_one(database: Database, gues
     (there,) = guest.visit()
     moved = Rehoming("http://c.org/x", "c.org", 1)
     went = seed_delta(there.seeds[0].id, state=SeedState.READY, rehoming=moved)
-    guest.checkpoints.commit([site_delta(there, went, released=True, visits=there.visits)])
+    guest.checkpoints.commit([site_delta(there, went, released=True, guest_at=there.guest_at)])
     assert states(database)["guest c.org"] == ("guest", False)
     assert states(database)["c.org"] == ("ready", False)
     owner = Worker.of(database, "owner")
@@ -199,7 +199,7 @@ def test_the_overlap_is_what_owners_have_as_well(database: Database, guest: Gues
     counts = there.seeds[0].counts.__class__(pages=2, bytes=2000)
     rows = tuple(page(number, url) for url in (THERE, HOME))
     done = seed_delta(number, pages=rows, counts=counts, **DONE)
-    guest.checkpoints.commit([site_delta(there, done, released=True, visits=there.visits)])
+    guest.checkpoints.commit([site_delta(there, done, released=True, guest_at=there.guest_at)])
     assert guests(database) == Guests(parties=1, pages=2, bytes=2000, overlap=1)
     assert guests(database, guest.seed_id) == guests(database)
     assert guests(database, claimed.seeds[0].id) == Guests()

@@ -10,13 +10,16 @@ from sqlalchemy import create_engine, insert, select
 from scrawler.core.machine.listener import Arrivals
 from scrawler.features.choose.picking import Picked, Picking
 from scrawler.features.cluster.store.agents import Mail
-from scrawler.features.cluster.store.outbox import SentExternals
+from scrawler.features.cluster.store.left_to_send import InboxesWithLeftovers
+from scrawler.features.cluster.store.outbox import Carried, SentExternals
+from scrawler.features.cluster.store.outboxes import MachineOutbox
 from scrawler.model.exchange import Exchanged
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.store.claims.boundary import CrawlBoundary
+from scrawler.store.claims.machines import Machines
 from scrawler.store.claims.seeds import Seeds
 from scrawler.store.commit.checkpoints import Checkpoints
 from scrawler.store.commit.externals import SENT
@@ -25,6 +28,7 @@ from scrawler.store.engines.engine import Database, open_database
 from scrawler.store.lists.openings import Opening, Party, opening
 from scrawler.store.schema.migrations import migration_texts, statements
 from scrawler.store.schema.tables import candidate, inbox, seed, site
+from scrawler.store.upkeep.features import has_rows_of
 from scrawler.store.upkeep.upgrade import upgrade_database
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, page, seed_delta, site_delta
 from tests.stored import BEFORE, dialect_of
@@ -41,8 +45,8 @@ class Sender:
         self.site = self.worker.claim_one()
         self.seed_id = self.site.seeds[0].id
         boundary = CrawlBoundary(database, Boundary.ANY, Scope.HOST)
-        out = SentExternals(database, Scope.HOST, boundary, max_depth)
-        self.checkpoints = Checkpoints(database, self.worker.id, out)
+        self.out = SentExternals(database, Scope.HOST, boundary, max_depth)
+        self.checkpoints = Checkpoints(database, self.worker.id, self.out)
         self.inboxes = Inboxes(database, self.worker.id, Scope.HOST, boundary, max_depth)
 
     def send(self, url: str, depth: int = 0) -> None:
@@ -157,6 +161,26 @@ def test_what_is_fetched_already_wakes_nobody(database: Database, sender: Sender
     assert sender.inboxes.open_parties(10) == 2
     assert exchanged(database) == Exchanged(sent=2, received=2)
     assert Seeds(database).by_ids([number])[number].seed.state is SeedState.DONE
+
+
+def test_what_a_machine_that_is_gone_has_left_to_be_sent_goes_into_the_inbox(
+    database: Database, sender: Sender
+) -> None:
+    add(database, "http://b.org/")
+    owner = Worker.of(database, "owner")
+    owner.claim_one()
+    MachineOutbox(database, owner.id, "tcp").listen("tcp://127.0.0.1:1")
+    sender.out.carry(Carried(sender.worker.id, "tcp"))
+    assert not has_rows_of(database, "cluster")
+    sender.send(THERE)
+    assert has_rows_of(database, "cluster"), "a crawler without it would wait for this URL"
+    boundary = CrawlBoundary(database, Boundary.ANY, Scope.HOST)
+    inboxes = InboxesWithLeftovers(database, owner.id, Scope.HOST, boundary, 15)
+    Machines(database).stop(sender.worker.id)
+    assert inboxes.of_sites(["b.org"], 10) == {}
+    inboxes.open_parties(10)
+    assert [one.url for one in inboxes.of_sites(["b.org"], 10)["b.org"]] == [THERE]
+    assert exchanged(database) == Exchanged(sent=1, waiting=1)
 
 
 class Interrupted(Inboxes):

@@ -135,7 +135,7 @@ class OwnAndGuestInboxes(InboxesWithLeftovers):
 
     def of_claimed(self, claimed: ClaimedSite, limit: int) -> list[WaitingUrl]:
         """Return what waits for a site, of guests where the machine is one there."""
-        if claimed.visits:
+        if claimed.guest_at:
             return self._guests.of_claimed(claimed, limit)
         return super().of_claimed(claimed, limit)
 
@@ -221,7 +221,7 @@ class Visits(Claims):
                 pause_ms=row.pause_ms,
                 pushbacks=row.pushbacks,
                 slowest_ms=row.slowest_ms,
-                visits=row.visits,
+                guest_at=row.visits,
                 window=window_of(row),
             )
             for row in rows
@@ -260,22 +260,22 @@ class GuestCheckpoints(Checkpoints):
 
     def commit(self, deltas: Sequence[SiteDelta]) -> frozenset[int]:
         """Commit; parties of guests that move to another site are parties of guests there."""
-        return super().commit([_moved_as_guests(one) if one.visits else one for one in deltas])
+        return super().commit([_moved_as_guests(one) if one.guest_at else one for one in deltas])
 
     def _locked(self, deltas: Sequence[SiteDelta]) -> Iterable[int]:
-        return chain(super()._locked(deltas), (one.visits for one in deltas if one.visits))
+        return chain(super()._locked(deltas), (one.guest_at for one in deltas if one.guest_at))
 
     def _targets(self, connection: Connection, deltas: Sequence[SiteDelta]) -> dict[str, int]:
-        targets = super()._targets(connection, [one for one in deltas if not one.visits])
-        moves = (one.rehoming for delta in deltas if delta.visits for one in delta.seeds)
+        targets = super()._targets(connection, [one for one in deltas if not one.guest_at])
+        moves = (one.rehoming for delta in deltas if delta.guest_at for one in delta.seeds)
         if keys := {to.site_key.removeprefix(GUEST) for to in moves if to}:
             targets |= ensure_guest_sites(connection, keys, self._database.compiler)
         return targets
 
     def _write_hosts(self, batch: Batch) -> None:
         """Write clocks of the sites at which guests are, and take out what these have listed."""
-        if guests := [one for one in batch.sites if one.visits]:
-            self._sites.write(batch.connection, [(one.visits, one) for one in guests])
+        if guests := [one for one in batch.sites if one.guest_at]:
+            self._sites.write(batch.connection, [(one.guest_at, one) for one in guests])
             take_out(batch.connection, [number for one in guests for number in one.taken])
 
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection, select, tuple_
 
+from scrawler.features.cluster.declaration import FEATURE
 from scrawler.features.cluster.store.outboxes import owners
 from scrawler.model.exchange import guest_key
 from scrawler.model.rows import ExternalRow
@@ -28,6 +29,7 @@ from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import sliced
 from scrawler.store.schema.tables import candidate, inbox, outbox, seed
+from scrawler.store.upkeep.features import need
 from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 
@@ -74,6 +76,8 @@ class Outbox:
     def __init__(self, database: Database, scope: Scope, *, for_guests: bool = False) -> None:
         """Work on `database`."""
         self.carried: Carried | None = None
+        self._database = database
+        self._is_noted = False  # that the database needs this feature
         self._outbox = BulkInsert.inserting(outbox, _OUTBOX, database.compiler)
         self._scope = scope
         self._for_guests = for_guests
@@ -122,6 +126,8 @@ class Outbox:
         if self.carried is not None and sent and not self._for_guests:
             away = self.carried.away(connection, {row[0] for row in sent})
             machine_id = self.carried.machine_id
+            if away:  # a crawler without it would wait for what machines leave there
+                self._is_noted = self._is_noted or need(connection, FEATURE, self._database)
             self._outbox.run(connection, [(machine_id, *row) for row in sent if row[0] in away])
         guest = int(self._for_guests)
         self._inbox.run(connection, [(*row, guest) for row in sent if row[0] not in away])
