@@ -58,6 +58,7 @@ TABLES = {
     "listener": "A row for each time that `scrawler listen` was started.",
     "server": "A row for each IP address and machine: when it may be asked next.",
     "server_place": "A row for each IP address and machine that asks it: how many requests it may have in flight.",
+    "errand": "A row for each site of whose host another machine than its own wants something, or has had it of late.",
     "machine": "A row for each machine that ever took part: what it is doing, and what it was told to do.",
     "slot_table": "Which machine owns which slot, where a partition has slots; a site's slot follows from its key.",
     "machine_statistics": "Counts of each machine over time, [thinned](../explanation/what-grows.md) with age.",

@@ -15,6 +15,7 @@ from scrawler.assembly.sites import condemned, make_taker, recall_robots
 from scrawler.assembly.stores import Stores
 from scrawler.core.answers.steps import Steps
 from scrawler.core.asking.budget import AddressBudget
+from scrawler.core.asking.elsewhere import Elsewhere
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.blame.slots import Slots
@@ -97,6 +98,10 @@ def _put_together(
         standstill.name_found,
         hosts,
     )
+    elsewhere = Elsewhere(
+        stores.errand_turns, origins, sharing.budget, rules.scope, stores.clock, turn, look_again, checkpointer.aside
+    )
+    origins.errands.others = elsewhere
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
@@ -139,6 +144,7 @@ def _put_together(
         listeners=[listener] if building.listens else (),
         checkpointer=checkpointer,
         sharing=sharing,
+        elsewhere=elsewhere,
         standstill=standstill,
         permission=permission,
         ending=ending,

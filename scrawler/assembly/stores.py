@@ -6,6 +6,7 @@ from scrawler.assembly.building import Building
 from scrawler.core.clock import DatabaseClock
 from scrawler.store.claims.boundary import CrawlBoundary
 from scrawler.store.claims.claims import Claims
+from scrawler.store.claims.errands import ErrandTurns
 from scrawler.store.claims.partitions import Partition
 from scrawler.store.claims.seeds import Seeds
 from scrawler.store.claims.servers import Servers
@@ -31,6 +32,7 @@ class Stores:
     seeds: Seeds
     robots: RobotsCopies
     servers: Servers
+    errand_turns: ErrandTurns
     suspects: Suspects
     externals: Externals
     boundary: CrawlBoundary
@@ -54,6 +56,7 @@ class Stores:
             seeds=Seeds(database),
             robots=RobotsCopies(database),
             servers=Servers(database, machine_id),
+            errand_turns=ErrandTurns(database, machine_id),
             suspects=Suspects(database),
             externals=building.externals,
             boundary=building.boundary,

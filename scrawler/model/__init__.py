@@ -9,6 +9,7 @@ deltas              all that changed                   from a machine to the sto
 records             records, and those lost            from the archive to its index and the store
 suspects            URLs in hand at a death            from a machine to the store, and to all others
 servers             times reserved at a server         from the store to a machine
+errands             what is wanted of others' hosts    from a machine through the store to another one
 sizes               what a site cost before            from the store to the plan
 terms               times and hashes                   what all of them are written in
 

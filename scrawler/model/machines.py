@@ -92,7 +92,7 @@ class Orders:
     `settings` hold over the machine's own (key -> value as in Settings). A `revision` other than the last one says that
     seeds or settings were changed: look again. `living` are the machines that live now, this one among them. `now` is
     the time by the database's clock, `shares` the version of what machines have noted of servers, `free` whether there
-    are sites that nobody owns.
+    are sites that nobody owns, `errands` whether a machine wants something of a host that another one has in work.
     """
 
     alive: bool  # False: it was declared dead, and others may own all that it holds
@@ -103,3 +103,4 @@ class Orders:
     now: Millis
     shares: int = 0
     free: bool = False
+    errands: bool = False

@@ -11,7 +11,7 @@ Its rooms, each on those below it:
   that are gone (`orphans`, `losses`)
 * claims: sites with their seeds for a machine (`claims.Claims`); machines, which keep their lease by heartbeats
   (`machines.Machines`) and hear of what users order (`control.Control`); seeds (`seeds.Seeds.add`); who may ask an IP
-  address how much (`servers`, `shares`)
+  address how much (`servers`, `shares`), and a host that another one has (`errands`)
 * engines: a `Database` (`engine`), which hands out transactions, waits for one that is locked or away, and raises
   StoreError or StoreBusyError; rows in bulk
 * schema: the tables (`tables`), of which sql/ holds the same as files for a DBA (`ddl` renders them), and migrations

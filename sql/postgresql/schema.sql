@@ -347,8 +347,8 @@ CREATE TABLE sitemap_url (
 
 CREATE TABLE robots (
     origin_hash BYTEA NOT NULL,  -- BLAKE2b-128 of origin
-    origin TEXT COLLATE "C" NOT NULL,  -- scheme://host[:port]
-    site_id BIGINT NOT NULL,
+    origin TEXT COLLATE "C" NOT NULL,  -- scheme://host[:port]; or a URL to which several robots.txt redirect, if it is none itself
+    site_id BIGINT NOT NULL,  -- 0: of such a URL
     fetched_at BIGINT NOT NULL,
     status INTEGER NOT NULL,  -- HTTP status; 0: no whole answer
     detail TEXT COLLATE "C" NOT NULL,  -- what went wrong
@@ -419,6 +419,15 @@ CREATE TABLE server_place (
     machine_id BIGINT NOT NULL,  -- 0: the row that is locked while shares are told
     places BIGINT NOT NULL,  -- requests that it may have in flight there, of per_ip in all
     PRIMARY KEY (address, machine_id)
+);
+
+CREATE TABLE errand (
+    site_id BIGINT NOT NULL,  -- a site that one machine has in work, and of whose host another one wants something
+    url TEXT COLLATE "C" NOT NULL,  -- what it wants, on behalf of a site of its own
+    machine_id BIGINT NOT NULL,  -- the one that wants it; 0: it has asked, and the owner of the site goes on after `ends_at`
+    lent_at BIGINT NOT NULL,  -- from when on it may ask: the owner asks nothing from then on until `ends_at`; 0: not yet
+    ends_at BIGINT NOT NULL,  -- after this the row counts no more, whatever has become of either machine
+    PRIMARY KEY (site_id)
 );
 
 CREATE TABLE machine (
@@ -685,4 +694,4 @@ CREATE TABLE push_tally (
     PRIMARY KEY (site_id, day, source)
 );
 
-INSERT INTO schema_version (version, applied_at) VALUES (15, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));
+INSERT INTO schema_version (version, applied_at) VALUES (16, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));

@@ -358,8 +358,8 @@ CREATE TABLE sitemap_url (
 
 CREATE TABLE robots (
     origin_hash BLOB NOT NULL,  -- BLAKE2b-128 of origin
-    origin TEXT NOT NULL,  -- scheme://host[:port]
-    site_id INTEGER NOT NULL,
+    origin TEXT NOT NULL,  -- scheme://host[:port]; or a URL to which several robots.txt redirect, if it is none itself
+    site_id INTEGER NOT NULL,  -- 0: of such a URL
     fetched_at INTEGER NOT NULL,
     status INTEGER NOT NULL,  -- HTTP status; 0: no whole answer
     detail TEXT NOT NULL,  -- what went wrong
@@ -432,6 +432,16 @@ CREATE TABLE server_place (
     machine_id INTEGER NOT NULL,  -- 0: the row that is locked while shares are told
     places INTEGER NOT NULL,  -- requests that it may have in flight there, of per_ip in all
     PRIMARY KEY (address, machine_id)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE errand (
+    site_id INTEGER NOT NULL,  -- a site that one machine has in work, and of whose host another one wants something
+    url TEXT NOT NULL,  -- what it wants, on behalf of a site of its own
+    machine_id INTEGER NOT NULL,  -- the one that wants it; 0: it has asked, and the owner of the site goes on after `ends_at`
+    lent_at INTEGER NOT NULL,  -- from when on it may ask: the owner asks nothing from then on until `ends_at`; 0: not yet
+    ends_at INTEGER NOT NULL,  -- after this the row counts no more, whatever has become of either machine
+    PRIMARY KEY (site_id)
 ) WITHOUT ROWID,
  STRICT;
 
@@ -719,4 +729,4 @@ INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('page', 'page_url_hash_in_part
 INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES ('candidate', 'candidate_url_hash_in_parts', '1048576 262144 131072 2');
 ANALYZE sqlite_schema;
 
-INSERT INTO schema_version (version, applied_at) VALUES (15, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (16, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -1,8 +1,9 @@
 """What a host is asked for on behalf of other sites: the robots.txt to which theirs redirect, and parts of their pages.
 
 It waits for the clock of the host, as its pages do, and one copy serves all. The clock is that of the site whose host
-it is, where that is here; else one that is kept for it. All of it is guarded by the machine's turn. Nothing depends on
-a call that may not come: whoever waits looks again by itself after a while.
+it is, where that is here; else one that is kept for it, and other machines have a say in that (see `elsewhere`). All of
+it is guarded by the machine's turn. Nothing depends on a call that may not come: whoever waits looks again by itself
+after a while.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from scrawler.fetch.downloader import Response
 from scrawler.urls.scope import authority
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _OUT: Final = 60.0  # seconds after which a request that nobody has told the end of is taken for over
 _LOOK: Final = 10.0  # seconds after which those look again that wait to be called
+_HELD: Final = 5.0  # seconds for which a site lets a request come to its end, so that its host can be lent
 _SOON: Final = 0.05  # seconds between looks at a site that has a request in flight
 _FIRST: Final = 0.1  # seconds for which a site lets others go before it, or they let it
 _KEPT: Final = 24 * 3600.0  # seconds for which an answer serves others (RFC 9309, 2.4) ...
@@ -27,6 +29,39 @@ _KEPT_FAILURE: Final = 60.0  # ... and one that says nothing
 _MOST: Final = 2_000  # answers that are kept, and hosts whose clocks are, but for those where something goes on
 _MOST_BYTES: Final = 8 << 20
 _A_HEAD: Final = 1_000  # bytes, roughly, of an answer beside its body
+
+
+class Others(Protocol):
+    """What other machines have to say of hosts that no site here asks; called under the turn."""
+
+    def wait(self, site: SiteContext, url: str, now: float) -> float:
+        """Return 0 if a site may ask for a URL now, else when it tries again."""
+
+    def began(self, url: str) -> None:
+        """Note that a request has started."""
+
+    def over(self, url: str, due: float) -> None:
+        """Note that a request is over; its host may be asked again when it is `due`."""
+
+    def answered(self, url: str, response: Response) -> None:
+        """Keep an answer that says something for others."""
+
+
+class NoOthers:
+    """There is no other machine."""
+
+    def wait(self, site: SiteContext, url: str, now: float) -> float:
+        """Let all be asked."""
+        return 0.0
+
+    def began(self, url: str) -> None:
+        """Tell nobody."""
+
+    def over(self, url: str, due: float) -> None:
+        """Tell nobody."""
+
+    def answered(self, url: str, response: Response) -> None:
+        """Give nobody anything."""
 
 
 class _Kept:
@@ -60,6 +95,7 @@ class Errands:
     """Knows which site asks which host, and what is asked for, or was, on behalf of others."""
 
     def __init__(self, look_again: Callable[[SiteContext], None]) -> None:
+        self.others: Others = NoOthers()
         self._look_again = look_again
         self._owners: dict[str, SiteContext] = {}  # by the authority of an origin
         self._hosts: dict[str, _Host] = {}  # by that as well
@@ -140,7 +176,7 @@ class Errands:
         if now < known.out_until:
             return now + _SOON
         if owner is None:
-            return 0.0 if now >= known.due else known.due
+            return self.others.wait(site, url, now) if now >= known.due else known.due
         return _turn_before(owner, known, host, now)
 
     def leave(self, site: SiteContext, url: str) -> None:
@@ -179,12 +215,14 @@ class Errands:
         if owner is not None:
             self._ask_owner(owner, known, host, now)
         else:
+            self.others.began(url)
             known.slot, known.out_until = 0.0, now + _OUT
 
     def over(self, site: SiteContext, url: str, host: str, due: float, now: float) -> None:
         """Note that a request is over, or given up; the host may be asked again when it is `due`."""
         if self._out.get(url, (None, 0.0))[0] is site:
             del self._out[url]
+        self.others.over(url, due)
         name = authority(url)
         owner, known = self._owners.get(name), self._hosts.get(name)
         if known is not None and owner is not site:
@@ -233,8 +271,57 @@ class Errands:
         owner.due[host] = max(due, known.before)
         self._look_again(owner)
 
+    # -- what other machines ask for ---------------------------------------------------------------------------
+
+    def lend(self, url: str, host: str, rests: float, now: float) -> float | None:
+        """Return the seconds after which another machine may ask a host for a URL: nobody here does so from now on.
+
+        None: not yet, as it is asked here, or is to rest. A site with a request in flight begins no other one, so that
+        it can be lent soon. One that waits for its place rests as its row says.
+        """
+        name = authority(url)
+        owner, known = self._owners.get(name), self._host(name, now)
+        if now < known.out_until:
+            return None
+        if owner is None:
+            wait = max(0.0, known.due - now, rests)
+        elif owner.in_flight:
+            owner.due[host] = max(owner.due_at(host), now + _HELD)
+            return None
+        else:
+            wait = max(0.0, owner.due_at(host) - now)
+        if wait > _LOOK:
+            return None
+        if owner is None:
+            known.slot, known.out_until = 0.0, now + wait + _OUT
+        else:
+            self._ask_owner(owner, known, host, now + wait)
+        return wait
+
+    def lent_is_over(self, url: str, host: str, due: float, now: float) -> None:
+        """Note that another machine has asked a host; it may be asked again when it is `due`."""
+        name = authority(url)
+        owner, known = self._owners.get(name), self._host(name, now)
+        if owner is None:
+            known.due, known.out_until, known.asked_at = max(due, known.due), 0.0, now
+        elif known.out_until:
+            self._note_over(owner, known, host, due, now)
+        self._call_first(known)
+
+    def asked_elsewhere(self, url: str, host: str, due: float) -> None:
+        """Note that another machine has asked a host before its site came here, and when it may be asked next.
+
+        The site has come with the longest rest that this could take.
+        """
+        owner = self._owners.get(authority(url))
+        if owner is not None and not owner.asked_at:
+            owner.due[host] = due
+            self._look_again(owner)
+
     def answered(self, url: str, response: Response, is_telling: bool, now: float) -> None:
         """Keep an answer for all others, and call those that wait for it."""
+        if is_telling:
+            self.others.answered(url, response)
         gone = self._kept.pop(url, None)
         self._bytes -= gone.weight if gone is not None else 0
         kept = _Kept(response, is_telling, now)
@@ -250,6 +337,7 @@ class Errands:
         known = self._hosts.get(authority(url))
         if known is not None:
             known.due = max(known.due, until)
+        self.others.over(url, until)
         self._call(url)
 
     def is_wanted(self, url: str) -> bool:

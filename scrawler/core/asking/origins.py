@@ -244,11 +244,9 @@ class Origins:
         known = None if owner is None else owner.origins.get(name)
         if known is None or known.robots_row is None or known.pending or now >= known.robots_until:
             return None
-        row = known.robots_row
         if request.url != robots_url(name + "/") or known.robots is None or known.robots.unavailable:
             return None
-        result = Result.FETCHED if row.status < 300 else Result.HTTP_ERROR
-        return Response(request, result, status=row.status, body=_text_of(row), detail=row.detail)
+        return answer_of(known.robots_row, request.url)
 
     def crawl_delay(self, origin: Origin) -> float | None:
         """Return the pause in seconds that robots.txt asks for, as far as it is kept."""
@@ -405,6 +403,23 @@ class Origins:
         if not self._resolver.resolve(host, done):
             site.answer_came()
             origin.pending = False  # asked again from the start
+
+
+def answer_of(row: RobotsRow, url: str) -> Response:
+    """Return what a URL has answered, of a copy in the database."""
+    result = Result.FETCHED if row.status < 300 else Result.HTTP_ERROR
+    return Response(Request(url, ""), result, status=row.status, body=_text_of(row), detail=row.detail)
+
+
+def copy_of(response: Response, name: str, now: Millis) -> RobotsRow | None:
+    """Return a copy, of no site as yet, of an answer that says what a robots.txt is; None of one that does not."""
+    if not _is_telling(response) or response.result is Result.REDIRECT:
+        return None
+    text = robots_body(response) if response.status < 300 else b""
+    if text is None:
+        return None
+    body = zlib.compress(text) if text else _EMPTY
+    return RobotsRow(url_hash(name), name, 0, now, response.status, response.detail, body)
 
 
 def _is_telling(response: Response) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 
+from scrawler.core.asking.elsewhere import Elsewhere
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.collecting.collector import UrlCollector
@@ -65,6 +66,7 @@ class MachineParts:
     listeners: Sequence[SideThread]
     checkpointer: Checkpointer
     sharing: ServerSharing
+    elsewhere: Elsewhere
     standstill: Standstill
     permission: Permission
     ending: Ending
@@ -93,6 +95,7 @@ class Machine:
         self.ending = parts.ending
         self.checkpointer = parts.checkpointer
         self.sharing = parts.sharing
+        self._elsewhere = parts.elsewhere
         self.standstill = parts.standstill
         self.permission = parts.permission
         self.rules = parts.rules
@@ -235,6 +238,7 @@ class Machine:
                 self._inbox.look_again()  # there may be sites of one that is gone
         living = frozenset(one.id for one in orders.living.machines)
         self.sharing.beat(self._selector.machines, Standing(orders.shares, living, orders.now))
+        self._elsewhere.beat(orders.errands)
         self.ending.obey(orders.command)
 
     @property

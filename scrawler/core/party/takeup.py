@@ -162,6 +162,8 @@ class SiteTaker:
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
             self._recall(site, claimed, states)
+        elif claimed.next_due_at:  # its host was asked on behalf of others
+            self._recall_robots(site)
         return site
 
     def _new_site(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:

@@ -29,6 +29,7 @@ from sqlalchemy import func as sql
 from scrawler.model.machines import ENDING, LEASE, Command, Living, LivingMachine, MachineState, Orders
 from scrawler.model.terms import Millis
 from scrawler.store.claims.crawls import Crawl
+from scrawler.store.claims.errands import ANY_WISHED
 from scrawler.store.claims.overview import (
     LIVING,
     MachineView,
@@ -295,7 +296,8 @@ class Machines:
         """Return the machines that say they live, and this one, each with the crawl's orders for all."""
         shown = or_(machine.c.state.in_(LIVING), machine.c.id == machine_id)
         joined = machine.outerjoin(crawl, true())
-        columns = (*_ROW, self._clock.label("now"), SHARES.label("shares"), _FREE.label("free"))
+        told = SHARES.label("shares"), _FREE.label("free"), ANY_WISHED.label("errands")
+        columns = (*_ROW, self._clock.label("now"), *told)
         return connection.execute(select(*columns).select_from(joined).where(shown)).all()
 
     def _declare(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
@@ -326,5 +328,5 @@ def _orders(row: AnyRow | None, *, alive: bool, living: Living = _NONE) -> Order
     if row is None:
         return Orders(alive, Command.REMOVE, {}, 0, living, 0)
     settings, shares = read_json(row.settings or "{}"), row.shares or 0
-    free = row.free is not None
-    return Orders(alive, command_of(row), settings, row.revision or 0, living, row.now, shares, free)
+    free, errands = row.free is not None, row.errands is not None
+    return Orders(alive, command_of(row), settings, row.revision or 0, living, row.now, shares, free, errands)

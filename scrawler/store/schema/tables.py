@@ -448,8 +448,8 @@ robots = Table(
     "robots",
     metadata,
     bytes_column("origin_hash", HASH, "BLAKE2b-128 of origin", key=True),
-    text_column("origin", "scheme://host[:port]"),
-    number("site_id"),
+    text_column("origin", "scheme://host[:port]; or a URL to which several robots.txt redirect, if it is none itself"),
+    number("site_id", "0: of such a URL"),
     number("fetched_at"),
     small("status", "HTTP status; 0: no whole answer"),
     text_column("detail", "what went wrong"),
@@ -535,6 +535,17 @@ server_place = Table(
     word("address", 64, "IP address; empty: the machine lives alone, and holds what it likes anywhere", key=True),
     number("machine_id", "0: the row that is locked while shares are told", key=True),
     number("places", "requests that it may have in flight there, of per_ip in all"),
+    **CLUSTERED,
+)
+
+errand = Table(
+    "errand",
+    metadata,
+    number("site_id", "a site that one machine has in work, and of whose host another one wants something", key=True),
+    text_column("url", "what it wants, on behalf of a site of its own"),
+    number("machine_id", "the one that wants it; 0: it has asked, and the owner of the site goes on after `ends_at`"),
+    number("lent_at", "from when on it may ask: the owner asks nothing from then on until `ends_at`; 0: not yet"),
+    number("ends_at", "after this the row counts no more, whatever has become of either machine"),
     **CLUSTERED,
 )
 

@@ -15,7 +15,9 @@ import pytest
 from scrawler.model.results import Result
 from scrawler.model.seeds import SeedState
 from tests.integration.crawl.hostile import NOT_FOUND, page, redirect
+from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, path_of
+from tests.limits import HANGS
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -87,10 +89,38 @@ def test_one_copy_serves_all_and_comes_in_its_host_turn(crawl: Crawl, hosts: lis
     assert Counter(path for _, _, path in web.asked)[target] == 1
     assert min(web.gaps(), default=DELAY) >= DELAY - MARGIN
     rows = {(row.url.split("/", 3)[2].partition(":")[0], row.result) for row in crawl.pages() if "/secret/" in row.url}
-    assert rows == {(host, Result.ROBOTS_DENIED) for host in OTHERS}, "the rules that it says hold for all"
+    assert rows == {(host, Result.ROBOTS_DENIED) for host in OTHERS}, "its rules hold for all"
     if OWN in hosts:
         assert {f"/{number}" for number in range(1, 6)} <= {path for _, _, path in web.asked}
     crawl.check()
+
+
+@pytest.mark.parametrize("target", ["/robots.txt", "/shared/robots.txt"])
+@pytest.mark.parametrize("hosts", [[OWN, *OTHERS], OTHERS], ids=["a site of the crawl", "nobody's"])
+def test_so_it_is_with_several_machines(crawl: Crawl, hosts: list[str], target: str) -> None:
+    _crawl_by_machines(crawl, hosts, target)
+
+
+@pytest.mark.on_each_engine
+def test_so_it_is_on_each_engine(crawl_on_both: Crawl) -> None:
+    _crawl_by_machines(crawl_on_both, [OWN, *OTHERS[:20]], "/robots.txt")
+
+
+def _crawl_by_machines(crawl: Crawl, hosts: list[str], target: str) -> None:
+    web = Web(lambda host: target)
+    with closing(_Stopped(RawServer(web, "0.0.0.0"))) as serving:
+        web.port = serving.server.port
+        crawl.add([f"http://{host}:{web.port}/" for host in hosts])
+        with running(crawl, "--machines", "3", "--delay", str(DELAY), "--no-traps") as command:
+            _, said = command.communicate(timeout=HANGS)
+    assert command.returncode == 0, said
+    asked = Counter(path for _, _, path in web.asked)
+    assert asked[target] == 1
+    assert len(asked) == sum(asked.values()), "nothing is asked for twice"
+    assert min(web.gaps(), default=DELAY) >= DELAY - MARGIN
+    crawl.check()
+    rows = {(row.url.split("/", 3)[2].partition(":")[0], row.result) for row in crawl.pages() if "/secret/" in row.url}
+    assert rows == {(host, Result.ROBOTS_DENIED) for host in hosts if host != OWN}, "its rules hold for all"
 
 
 def test_different_texts_of_one_host_come_one_by_one_and_its_pages_between_them(crawl: Crawl) -> None:
