@@ -218,20 +218,27 @@ class HostRules:
         proxy, headers = rules.fetch.proxy, rules.fetch.headers
         if proxy is None and self._environment.by_scheme and not rules.without_proxy:
             proxy = self._environment.proxy_for(scheme, host, port, address)
-        in_table = own is not None and bool(own.logins)  # the rules for http:// have none that are for all
-        login = rules.logins.get(host) if scheme == "https" or in_table else None
-        has_own = any(name.lower() == _AUTHORIZATION.lower() for name, _ in headers)
-        if login is not None and not has_own:
-            headers = (*headers, (_AUTHORIZATION, basic(*login)))
-        elif scheme == "http" and not has_own and host in self.shared.logins:
-            with self._lock:
-                where = f'[sites."http://{host}"]'
-                self._withheld.setdefault("netrc", f"{_NOT_IN_CLEAR}: what netrc says; named in {where} it would be")
+        if not any(name.lower() == _AUTHORIZATION.lower() for name, _ in headers):
+            login = self._login(scheme, host, own)
+            headers = headers if login is None else (*headers, login)
         if proxy is rules.fetch.proxy and headers is rules.fetch.headers:
             return rules.fetch if own is not None or not rules.fetch.is_plain else None
         changed = replace(rules.fetch, proxy=proxy, headers=headers)
         with self._lock:
             return self._ways.setdefault(changed, changed)
+
+    def _login(self, scheme: str, host: str, own: CrawlRules | None) -> tuple[str, str] | None:
+        """Return the header that logs in at a host, where there is a login for it; in clear only a table sends one."""
+        in_table = own is not None and bool(own.logins)  # the rules for http:// have none that are for all
+        if scheme == "https" or in_table:
+            login = (own or self.shared).logins.get(host)
+            if login is not None:
+                return _AUTHORIZATION, basic(*login)
+        if scheme == "http" and host in self.shared.logins:
+            with self._lock:
+                where = f'[sites."http://{host}"]'
+                self._withheld.setdefault("netrc", f"{_NOT_IN_CLEAR}: what netrc says; named in {where} it would be")
+        return None
 
     def change_to(self, settings: Settings) -> bool:
         """Follow other settings from now on; tell whether other hosts than before may have some of their own."""

@@ -114,14 +114,7 @@ class AnswerHandler:
         party.finder = row.url_hash
         source, fetched = None, response.result is Result.FETCHED
         shown = fetched or links is not None
-        if (
-            party.traps is not None
-            and flight.known is None  # what comes again is no sign of a trap
-            and shown
-            and flight.entry.role is not EntryRole.ASSET
-            and not flight.lane.rereads
-            and not (party.states and party.is_of_step(flight.entry.url))
-        ):
+        if party.traps is not None and shown and _may_be_of_trap(flight):
             row, source = _note(party.traps, row, links, reading.is_copy, flight.entry.referrer)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
             list_named(
@@ -135,9 +128,10 @@ class AnswerHandler:
             if fetched and flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
             self._take_page(flight, links, reading, source)
-        names_one = "link" in response.headers or (links is not None and links.canonicals)
-        if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
-            party.add_relation(row.url_hash, "canonical", target)
+        if fetched and ("link" in response.headers or (links is not None and links.canonicals)):
+            target = canonical_url(party.analyzer, response, links)
+            if target:
+                party.add_relation(row.url_hash, "canonical", target)
         self.finish(flight, row, response, reading)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> Fault | None:
@@ -348,6 +342,14 @@ class AnswerHandler:
         if not opens and flight.lane.key.retries == 0 and flight.lane.seed_id == party.seed.id:
             cookie = response.request.cookie
             party.redirected.note(key, entry.stored_depth, entry.stored_position, entry.referrer, cookie, entry.hops)
+
+
+def _may_be_of_trap(flight: PageFlight) -> bool:
+    """Tell whether a page counts for its pattern: what comes again, or is bounded otherwise, is no sign of a trap."""
+    if flight.known is not None or flight.entry.role is EntryRole.ASSET or flight.lane.rereads:
+        return False
+    party = flight.party
+    return not (party.states and party.is_of_step(flight.entry.url))
 
 
 def _with_too_many(row: PageRow, location: str) -> PageRow:

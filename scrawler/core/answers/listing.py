@@ -172,16 +172,18 @@ class UrlLister:
         if (patterns is None and self._filters is None) or depth == 0:
             return urls
         fresh = [url for url in urls if url not in seen]
-        excluded = patterns.sift(fresh) if patterns is not None else {}
-        _refuse(party, Verdict.EXCLUDED, excluded)
-        if self._filters is None:
-            return [url for url in urls if url not in excluded] if excluded else urls
-        left = [url for url in fresh if url not in excluded] if excluded else fresh
-        page = party.rejections.page
-        of_page, marks = self._marks
-        refused = self._filters.sift(left, page, depth, party.seed.url, marks if of_page == page else None)
-        _refuse(party, Verdict.URL_FILTER, refused)
-        return [url for url in urls if url not in refused and url not in excluded] if refused or excluded else urls
+        refused: Mapping[str, str] = {}
+        if patterns is not None:
+            refused = patterns.sift(fresh)
+            _refuse(party, Verdict.EXCLUDED, refused)
+        if self._filters is not None:
+            left = [url for url in fresh if url not in refused]
+            page = party.rejections.page
+            of_page, marks = self._marks
+            filtered = self._filters.sift(left, page, depth, party.seed.url, marks if of_page == page else None)
+            _refuse(party, Verdict.URL_FILTER, filtered)
+            refused = {**refused, **filtered}
+        return [url for url in urls if url not in refused] if refused else urls
 
     def list_internal(
         self,

@@ -80,15 +80,8 @@ class PagePipeline:
             exchange.rendered = response.document.html
         if response.recalled is not None:
             _refer_back(exchange, response.recalled)
-        elif known is not None and response.result is Result.NOT_MODIFIED:
-            exchange.payload_digest = known.digest
-            exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
-        elif known is not None and is_whole and known.digest == exchange.payload_digest:
-            self._copies.expect(known.payload_url, site.visited or {})
-            if self._copies.holds(known.payload_url, known.digest, response.body):
-                self._refer_to(site, exchange, known)
-        elif known is not None and is_whole and exchange.revisit_of is None and response.result in _NO_PAGE:
-            exchange.revisit_of = self._said_before(exchange)
+        elif known is not None:
+            self._refer_to_last_visit(site, response, exchange, known)
         record = self._archive.write(exchange)
         if is_whole and exchange.revisit_of is None:
             site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
@@ -98,6 +91,22 @@ class PagePipeline:
         """Tell whether what the last visit to a URL has brought cannot be read any more, where it should be."""
         self._copies.expect(known.payload_url, site.visited or {})
         return self._copies.is_gone(known.payload_url, known.digest)
+
+    def _refer_to_last_visit(
+        self, site: SiteContext, response: Response, exchange: Exchange, known: KnownVisit
+    ) -> None:
+        """Let an exchange be a revisit of what visits to its URL have brought, where it has brought nothing else."""
+        if response.result is Result.NOT_MODIFIED:
+            exchange.payload_digest = known.digest
+            exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
+        elif not response.body or not response.result.answered:
+            return
+        elif known.digest == exchange.payload_digest:
+            self._copies.expect(known.payload_url, site.visited or {})
+            if self._copies.holds(known.payload_url, known.digest, response.body):
+                self._refer_to(site, exchange, known)
+        elif exchange.revisit_of is None and response.result in _NO_PAGE:
+            exchange.revisit_of = self._said_before(exchange)
 
     def _said_before(self, exchange: Exchange) -> RevisitOf | None:
         """Return the record in which a URL has answered this already, where it leads elsewhere, or to an error."""

@@ -136,19 +136,24 @@ class Steps:
         self.number = len(steps)
         self.order = order
         self.lists = lists
-        self.looks_up: LooksUp = tuple(step.look_up for step in steps if hasattr(step, "look_up"))
-        self.conditions: ConditionsOfSteps = tuple(step.conditions for step in steps if hasattr(step, "conditions"))
-        self.restores: Restores = tuple(step.restore for step in steps if hasattr(step, "restore"))
-        self.finds_copies: FindsCopies = tuple(step.find_copy for step in steps if hasattr(step, "find_copy"))
-        self.checks: ChecksOfSteps = tuple(step.check for step in steps if hasattr(step, "check"))
-        self.puts_off: PutsOff = tuple(step.put_off for step in steps if hasattr(step, "put_off"))
-        self.reads: Reads = tuple(step.read for step in steps if hasattr(step, "read"))
-        self.follows: Follows = tuple(step.follow for step in steps if hasattr(step, "follow"))
-        self.finishes: Finishes = tuple(step.finish for step in steps if hasattr(step, "finish"))
-        self.asks_on: AsksOn = tuple(step.ask_on for step in steps if hasattr(step, "ask_on"))
+        self.looks_up: LooksUp = _methods(steps, "look_up")
+        self.conditions: ConditionsOfSteps = _methods(steps, "conditions")
+        self.restores: Restores = _methods(steps, "restore")
+        self.finds_copies: FindsCopies = _methods(steps, "find_copy")
+        self.checks: ChecksOfSteps = _methods(steps, "check")
+        self.puts_off: PutsOff = _methods(steps, "put_off")
+        self.reads: Reads = _methods(steps, "read")
+        self.follows: Follows = _methods(steps, "follow")
+        self.finishes: Finishes = _methods(steps, "finish")
+        self.asks_on: AsksOn = _methods(steps, "ask_on")
         self.site_states: SiteStates = _made_by(steps, "site_state")
         self.party_states: PartyStates = _made_by(steps, "party_state")
         self.wants: frozenset[Want] = frozenset().union(*(step.wants for step in steps))
+
+
+def _methods(steps: Sequence[Any], name: str) -> tuple[Any, ...]:
+    """Return the methods of those steps that have one of this name."""
+    return tuple(getattr(step, name) for step in steps if hasattr(step, name))
 
 
 def _made_by(steps: Sequence[Any], name: str) -> tuple[Any, ...]:

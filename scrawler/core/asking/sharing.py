@@ -106,14 +106,19 @@ class ServerSharing:
                 if budget.granted(shares, left):
                     self._all = True
                     self._ask()
+        self._reserve(pause)
+
+    def _reserve(self, pause: float) -> None:
+        """Reserve the turns at addresses that are wished for by now, each for a pause."""
         with self._turn:
-            wishes = budget.slots_wished(time.monotonic())
-        if wishes:
-            width = min(_WIDTHS[1], max(_WIDTHS[0], pause * _WIDTH))
-            slots = self._servers.reserve(
-                {address: int(seconds * 1000) + 1 for address, seconds in wishes.items()},
-                int((pause + _ON_THE_WAY) * 1000) + 1,
-                int(width * 1000),
-            )
-            with self._turn:
-                budget.reserved(slots)
+            wishes = self.budget.slots_wished(time.monotonic())
+        if not wishes:
+            return
+        width = min(_WIDTHS[1], max(_WIDTHS[0], pause * _WIDTH))
+        slots = self._servers.reserve(
+            {address: int(seconds * 1000) + 1 for address, seconds in wishes.items()},
+            int((pause + _ON_THE_WAY) * 1000) + 1,
+            int(width * 1000),
+        )
+        with self._turn:
+            self.budget.reserved(slots)

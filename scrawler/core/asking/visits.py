@@ -125,10 +125,7 @@ class Visits:
         site = flight.site
         if response.status:
             self._standstill.witnesses.answered(response.request.address, site)
-            if response.elapsed_ms >= site.slowest_ms:
-                site.slowest_ms = max(1, response.elapsed_ms)  # 0 says that it has never answered
-        elif site.slowest_ms and response.request_head:  # given up: the server may have been at work on it as long
-            site.slowest_ms = max(site.slowest_ms, response.elapsed_ms)
+        _note_time(site, response)
         page = flight if isinstance(flight, PageFlight) else None
         if page is not None and not page.lane.slow:
             self._patience.note(response, site.own_rules)
@@ -307,7 +304,7 @@ class Visits:
         rules = own or self._rules
         url, accept = choice.entry.url, rules.accept
         may_be_sitemap = choice.entry.depth == 0 or choice.entry.role is EntryRole.SITEMAP
-        if accept and may_be_sitemap and (rules.sitemaps != "off" or self._answers.lists.are_read(flight.site)):
+        if accept and may_be_sitemap and self._reads_lists(flight.site, rules):
             accept += _SITEMAP_TYPES  # a seed may be one as well
         patient = choice.lane.slow or choice.lane.ordered  # it may be a slow page
         timeout = rules.slow_timeout if patient else self._patience.timeout(own)
@@ -323,6 +320,10 @@ class Visits:
             choice.party.lengthless -= {url}
             return request._replace(ignore_length=True)
         return request
+
+    def _reads_lists(self, site: SiteContext, rules: CrawlRules) -> bool:
+        """Tell whether sitemaps of a site are read, or other lists."""
+        return rules.sitemaps != "off" or self._answers.lists.are_read(site)
 
     def _conditions(self, flight: PageFlight) -> tuple[tuple[str, str], ...]:
         """Return the headers by which a page is asked for only if it has changed; none if it is wanted as a whole.
@@ -361,6 +362,16 @@ class Visits:
             asked = flight.asked
             self._pause(site, asked, self._delay(flight, asked.own_rules or self._rules), now)
         self._downloader.start(request)
+
+
+def _note_time(site: SiteContext, response: Response) -> None:
+    """Note how long a site has taken for an answer, or for one that was given up."""
+    if response.elapsed_ms < site.slowest_ms:
+        return
+    if response.status:
+        site.slowest_ms = max(1, response.elapsed_ms)  # 0 says that it has never answered
+    elif site.slowest_ms and response.request_head:  # given up: the server may have been at work on it as long
+        site.slowest_ms = response.elapsed_ms
 
 
 def _come_back(site: SiteContext) -> float:

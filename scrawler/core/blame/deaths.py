@@ -58,17 +58,28 @@ def judge(remains: Remains) -> list[Blamed]:
     stuck = [one for one in remains.read if one.too_long]
     if stuck:
         return [Blamed(one, CONDEMNED, _TOO_LONG) for one in stuck]
-    fault = _FAULT.search(remains.told)
-    if fault is not None:
-        current = _CURRENT.search(remains.told)
-        ident = int(current[1], 16) if current else 0
-        words = f"{fault[1]}{_place(remains.told[current.end() :] if current else '')}"
-        return [Blamed(one, CONDEMNED, words) for one in remains.read if one.thread == ident]
+    if (fault := _FAULT.search(remains.told)) is not None:
+        return _blamed_for_fault(remains, fault[1])
     if remains.told:
-        by_supervisor = remains.told.startswith((KILLED, EXITED))
-        words = remains.told.strip().partition("\n")[0] if by_supervisor else _TOO_LONG
-        return [Blamed(one, CONDEMNED if len(remains.read) == 1 else SUSPECTED, words) for one in remains.read]
+        return _blamed_by_words(remains)
     return [Blamed(one, SUSPECTED, _MEMORY) for one in remains.read] if remains.out_of_memory else []
+
+
+def _blamed_for_fault(remains: Remains, fault: str) -> list[Blamed]:
+    """Blame what the thread was reading in which Python has met a fatal fault."""
+    current = _CURRENT.search(remains.told)
+    if current is None:
+        return [Blamed(one, CONDEMNED, fault) for one in remains.read if one.thread == 0]
+    words = f"{fault}{_place(remains.told[current.end() :])}"
+    return [Blamed(one, CONDEMNED, words) for one in remains.read if one.thread == int(current[1], 16)]
+
+
+def _blamed_by_words(remains: Remains) -> list[Blamed]:
+    """Blame what was read when a process was ended: alone it is to blame for sure."""
+    by_supervisor = remains.told.startswith((KILLED, EXITED))
+    words = remains.told.strip().partition("\n")[0] if by_supervisor else _TOO_LONG
+    blame = CONDEMNED if len(remains.read) == 1 else SUSPECTED
+    return [Blamed(one, blame, words) for one in remains.read]
 
 
 def _place(trace: str) -> str:

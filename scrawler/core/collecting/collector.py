@@ -466,6 +466,12 @@ class UrlCollector:
                 return
         at = self._visits.start_requests(site, now)
         self._handover.changed(site, now)
+        self._let_go_of_what_is_over(site, at, now)
+        if site.is_held_by(self) and site.wake_at < 0:  # else something came meanwhile for which to look again at once
+            self._put_off(site, at, now)
+
+    def _let_go_of_what_is_over(self, site: SiteContext, at: float, now: float) -> None:
+        """Settle parties that have ended, or let go of a site that has nothing to do before a time."""
         if site.arrived and not [party for party in site.parties if not party.ended]:
             site.leave(site.arrived)
             site.put_aside()  # whoever has the site when it goes on finds them where they are
@@ -474,8 +480,6 @@ class UrlCollector:
         elif site.inactive and not site.queued and site.rests_long(at, now):
             self._release(site, now, resting=True)
             self._ports.seeds_changed()
-        if site.is_held_by(self) and site.wake_at < 0:  # else something came meanwhile for which to look again at once
-            self._put_off(site, at, now)
 
     def _put_off(self, site: SiteContext, at: float, now: float) -> None:
         """Visit a site again at a time; until then its place is for others, if it only waits."""

@@ -521,10 +521,7 @@ class SeedContext:
             patterns=self.traps.take_rows() if self.traps is not None else (),
             jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
         )
-        if self.replaced or self.kept or self.marked:
-            delta.replaced, delta.kept, delta.marked = self.replaced, self.kept, self.marked
-            delta.orphans = self.unowned
-            self.replaced, self.kept, self.marked, self.unowned = (), (), (), ()
+        self._hand_over_waiting(delta)
         said = self._said
         if said is not None:
             delta.relations, delta.sitemap_urls = tuple(said.relations), tuple(said.sitemap_urls.values())
@@ -532,6 +529,13 @@ class SeedContext:
             delta.rows = rows_of(self.states)
         self.pages, self._externals, self._said, self._dirty = WaitingRows(), {}, None, False
         return delta
+
+    def _hand_over_waiting(self, delta: SeedDelta) -> None:
+        """Add what has become of rows that a retry has listed."""
+        if self.replaced or self.kept or self.marked:
+            delta.replaced, delta.kept, delta.marked = self.replaced, self.kept, self.marked
+            delta.orphans = self.unowned
+            self.replaced, self.kept, self.marked, self.unowned = (), (), (), ()
 
     def state_of(self, at: int) -> PartyState | None:
         """Return what the step with a number knows of it."""

@@ -112,23 +112,23 @@ class Parties:
         return first_pass and party.leaving is None and party.in_flight == 0
 
     def _over(self, site: SiteContext, party: SeedContext, now: float) -> EndReason | Rehoming | None:
-        # Its list goes with it, done.
-        leaves_later = isinstance(party.leaving, Rehoming) and (
-            party.lists_unfinished or _waits_for_others(site, party)
-        )
-        if party.leaving is not None and not leaves_later:
+        if party.leaving is not None and not _leaves_later(site, party):
             return party.leaving
-        limits = (site.own_rules or self._rules).limits
-        elapsed_ms = 0 if limits.max_time_ms is None else party.elapsed_ms(now) - party.base_ms
-        reason = limit_reached(
-            party.counts if party.base is None else party.in_round, elapsed_ms, limits, party.in_flight
-        )
-        if reason is not None and party.ordered and party.ordered_left:
-            reason = None  # who orders a URL wants it in any case
+        reason = self._limit_of(site, party, now)
         if reason is None and site.health.troubled:
             reason = self._given_up(site, party)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):
             return self._natural_end(party)
+        return reason
+
+    def _limit_of(self, site: SiteContext, party: SeedContext, now: float) -> EndReason | None:
+        """Return the limit at which a party is, if any; what a user has ordered is wanted in any case."""
+        limits = (site.own_rules or self._rules).limits
+        elapsed_ms = 0 if limits.max_time_ms is None else party.elapsed_ms(now) - party.base_ms
+        counts = party.counts if party.base is None else party.in_round
+        reason = limit_reached(counts, elapsed_ms, limits, party.in_flight)
+        if reason is not None and party.ordered and party.ordered_left:
+            return None
         return reason
 
     def _given_up(self, site: SiteContext, party: SeedContext) -> EndReason | None:
@@ -248,6 +248,13 @@ class Parties:
             self._adopt(site, heir)
         if any(isinstance(other.leaving, Rehoming) and not other.ended for other in site.parties):
             self._look_again(site)
+
+
+def _leaves_later(site: SiteContext, party: SeedContext) -> bool:
+    """Tell whether a party that moves to another site has to stay for now: its list goes with it, done."""
+    if not isinstance(party.leaving, Rehoming):
+        return False
+    return party.lists_unfinished or _waits_for_others(site, party)
 
 
 def _waits_for_others(site: SiteContext, party: SeedContext) -> bool:

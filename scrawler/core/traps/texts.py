@@ -105,17 +105,21 @@ class Texts:
         if text is not None and compared:
             if memory is not None:
                 like = memory.compare(of.url, text, page, of.hrefs)
-                if group is NAMES:
-                    if not self._doubted:
-                        self._bytes_read += len(page)
-                    self._read_last = self._tally.pages
-                    self._doubted = max(0, self._doubted - 1) if like.says is Says.NEW else _DOUBTED
+            if group is NAMES:
+                self._note_name(like, page)
             if self._tally.rules.near_duplicates == "all" and self._met_anywhere(text.digest):
                 like = Likeness(near=True, says=Says.NOTHING, few=like.few)
         if memory is not None and group is not NAMES:  # which of those are read goes by their bytes
             skeleton = text.skeleton if text is not None else None
             memory.count(skeleton, compared, exact or like.says is not Says.NEW)
         return like
+
+    def _note_name(self, like: Likeness, page: bytes) -> None:
+        """Note that a page was read which may be made up by name, and what came of that."""
+        if not self._doubted:
+            self._bytes_read += len(page)
+        self._read_last = self._tally.pages
+        self._doubted = max(0, self._doubted - 1) if like.says is Says.NEW else _DOUBTED
 
     def _group(self, of: FetchedPage) -> str | LinkClass | None:
         """Return the group of pages among which a page's text is compared; None: there are too few of them."""

@@ -210,11 +210,7 @@ class Seeds:
         self, connection: Connection, batch: Sequence[NewSeed], turn: Turn | None = None, joins: bool = False
     ) -> int:
         """Add rows; `joins`: at sites that have moved to others those are of them, so that one machine asks both."""
-        with_columns = any(one.columns for one in batch)
-        if with_columns and max(len(one.columns) for one in batch) > LONGEST_TEXT:
-            raise StoreError(f"the further columns of a seed have more than {LONGEST_TEXT} characters")
-        if max(len(one.url) for one in batch) > LONGEST_TEXT:
-            raise StoreError(f"a seed URL has more than {LONGEST_TEXT} characters")
+        _check_lengths(batch)
         hashes = [url_hash(one.url) for one in batch]
         keys = {one.site_key for one in batch}
         with self._sites_turn:
@@ -353,6 +349,15 @@ class Seeds:
         for detail, times in self._database.rows(select(begin, number).where(*mine).group_by(begin)):
             found[_refusal_of(detail)] += times
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _check_lengths(batch: Iterable[NewSeed]) -> None:
+    """Raise StoreError where a seed's texts are longer than a column is."""
+    for one in batch:
+        if len(one.columns) > LONGEST_TEXT:
+            raise StoreError(f"the further columns of a seed have more than {LONGEST_TEXT} characters")
+        if len(one.url) > LONGEST_TEXT:
+            raise StoreError(f"a seed URL has more than {LONGEST_TEXT} characters")
 
 
 def _refusal_of(detail: str) -> str:

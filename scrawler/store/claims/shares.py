@@ -59,8 +59,7 @@ class FairShare:
             if found is not None:
                 return found
         to_come = [0] * (machines - len(living))
-        with_room = [held[row.id] for row in at_work if held[row.id] < row.capacity or not row.capacity]
-        level = fair_level([*with_room, *to_come] or held.values() or [0], sum(by_owner.values()))
+        level = fair_level([*_with_room(at_work, held), *to_come] or held.values() or [0], sum(by_owner.values()))
         return max(0, min(wanted, level - held.get(self._machine_id, 0)))
 
     def _allowed_by_urls(self, wanted: int, at_work: Sequence[AnyRow], held: Mapping[int, int]) -> int | None:
@@ -115,6 +114,11 @@ class FairShare:
             for source, ids in late
             for part in sliced(ids)
         ]
+
+
+def _with_room(at_work: Sequence[AnyRow], held: Mapping[int, int]) -> list[int]:
+    """Return how many sites the machines hold that could hold more; one without a capacity always could."""
+    return [held[row.id] for row in at_work if held[row.id] < row.capacity or not row.capacity]
 
 
 def _count_by_owner(connection: Connection) -> dict[int | None, int]:

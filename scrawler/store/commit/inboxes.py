@@ -129,12 +129,19 @@ class Inboxes:
         known = self._known(lone)
         refusal = self._boundary.rule().refusal
         given_up = self._given_up(lone)
-        done = [
-            one.id
-            for one in lone
-            if one.id in known or one.id in given_up or one.depth > self.max_depth or refusal(one.url)
-        ]
-        left = [one for one in lone if one.id not in done]
+        done: list[int] = []
+        left: list[Lone] = []
+        for one in lone:
+            is_over = one.id in known or one.id in given_up or one.depth > self.max_depth or refusal(one.url)
+            if is_over:
+                done.append(one.id)
+            else:
+                left.append(one)
+        self._let_parties_go_on(left, done)
+        return len(lone)
+
+    def _let_parties_go_on(self, left: Sequence[Lone], done: list[int]) -> None:
+        """Let those parties go on, or begin, that take these URLs; take out those that none takes, and `done`."""
         reopened: set[int] = set()
         new: dict[str, Lone] = {}  # by site, the nearest one: the others wait for whoever claims the site
         parties = self._parties({one.site_id for one in left if one.site_id is not None})
@@ -150,7 +157,6 @@ class Inboxes:
                 new[key] = min(new.get(key, one), one, key=lambda url: url.depth)
         self._let_go_on(reopened, done)
         self._begin([*new.values()])
-        return len(lone)
 
     def _lone(self, limit: int, after: int = 0) -> list[Lone]:
         query = (

@@ -48,8 +48,7 @@ class Replacing:
         gone = [row for one in seeds for row in one.replaced]
         _mark(connection, [number for one in seeds for number in one.marked])
         _unmark(connection, [number for one in seeds for number in one.kept])
-        for part in sliced(sorted(row.id for row in gone)):
-            connection.execute(delete(page).where(page.c.id.in_(part)))
+        _delete(connection, gone)
         self._give_up_records(connection, [span for one in seeds for span in one.orphans], gone)
         _subtract_of_others(connection, [row for row in gone if row.is_of_others])
         lost = [row for row in gone if row.is_lost]
@@ -63,6 +62,11 @@ class Replacing:
         spans += [(row.warc_file, row.warc_offset, row.warc_length) for row in archived if not row.is_referred]
         self._orphans.write(connection, spans)
         self._records.run(connection, sorted(_record_of(row) for row in archived if row.is_referred))
+
+
+def _delete(connection: Connection, rows: Sequence[WaitingRow]) -> None:
+    for part in sliced(sorted(row.id for row in rows)):
+        connection.execute(delete(page).where(page.c.id.in_(part)))
 
 
 def _mark(connection: Connection, rows: Sequence[int]) -> None:
