@@ -67,7 +67,7 @@ GUARDS = (
     Visits._start_page,
 )  # fmt: skip
 ONE_STEP = (
-    PagePipeline.archive, PagePipeline.archive_alone, AnswerReader._archive, AnswerReader._archive_again,
+    PagePipeline.archive, PagePipeline.archive_alone, AnswerReader._archive, AnswerReader._find_copy,
     PageRead.__init__, PageRead.met,
     AnswerHandler.count, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.unseen, LayeredSeen.add,
