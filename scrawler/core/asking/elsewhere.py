@@ -31,7 +31,9 @@ from scrawler.urls.scope import origin as origin_of
 if TYPE_CHECKING:
     from threading import RLock
 
-_LOOK: Final = 10.0  # seconds after which a site looks again whose answer from the database has not come
+_LOOK: Final = 1.0  # seconds after which a site looks again whose answer from the database has not come
+_SOON: Final = 15.0  # seconds for which the database is asked that often ...
+_LATER: Final = 5.0  # ... and the seconds between two questions from then on
 
 
 class Turns(Protocol):
@@ -42,6 +44,9 @@ class Turns(Protocol):
 
     def over(self, asked: Mapping[str, Asked]) -> None:
         """Let others ask."""
+
+    def keep(self, copies: Sequence[RobotsRow]) -> None:
+        """Keep copies that are no site's."""
 
     def wished(self) -> Sequence[Wished]:
         """Return what others want of sites that are here."""
@@ -59,6 +64,13 @@ class Turns(Protocol):
 class _Wanted(NamedTuple):
     site: SiteContext
     errand: Errand
+
+
+class _Later(NamedTuple):
+    """When the database is asked again for a host, and since when that goes on."""
+
+    at: float
+    since: float
 
 
 class Elsewhere:
@@ -86,11 +98,12 @@ class Elsewhere:
         self._look_again = look_again
         self._aside = aside
         self._wanted: dict[str, _Wanted] = {}  # all of these by key of the host's site
-        self._later: dict[str, float] = {}  # when the database is asked again
+        self._later: dict[str, _Later] = {}
         self._slots: dict[str, Slot] = {}
         self._out: set[str] = set()  # where a request is on its way in the slot that it was given
         self._over: dict[str, float] = {}  # when the host may be asked next, of what others have not been told
         self._copies: dict[str, RobotsRow] = {}  # what has come of it
+        self._loose: list[RobotsRow] = []  # what has come of other requests
         self._lent: dict[int, str] = {}  # what others may ask for, by id of the site that is here
         self._asked = False  # the store thread is to look what there is to be asked
         self._serves = False  # ... and what others want
@@ -106,14 +119,20 @@ class Elsewhere:
         if slot is not None:
             if now <= slot.end:
                 return 0.0 if now >= slot.begin else slot.begin
-            del self._slots[key]
-        later = self._later.get(key, 0.0)
-        if now < later:
-            return later
+            self._lose(key, now)
+        later = self._later.get(key)
+        if later is not None and now < later.at:
+            return later.at
         if key not in self._wanted:
             self._wanted[key] = _Wanted(site, Errand(url, copy_name(url)))
             self._ask()
         return now + _LOOK
+
+    def _lose(self, key: str, now: float) -> None:
+        """Give a slot back in which nothing was begun."""
+        del self._slots[key]
+        self._over[key] = now
+        self._ask()
 
     def began(self, url: str) -> None:
         """Note that a request has started for which `wait` has returned 0 just before."""
@@ -132,12 +151,16 @@ class Elsewhere:
             self._over[key] = max(due, self._over[key])
 
     def answered(self, url: str, response: Response) -> None:
-        """Keep an answer for other machines, if it was asked for in a slot."""
+        """Keep an answer for other machines; a site that is here keeps its own robots.txt itself."""
         key = site_key(url, self._scope)
-        if key in self._over or key in self._out:
-            copy = self._copy(url, response)
-            if copy is not None:
-                self._copies[key] = copy
+        copy = None if self._budget.alone else self._copy(url, response)
+        if copy is None:
+            return
+        if key in self._over:
+            self._copies[key] = copy
+        elif copy.origin == url:
+            self._loose.append(copy)
+            self._ask()
 
     def _copy(self, url: str, response: Response) -> RobotsRow | None:
         return copy_of(response, copy_name(url), self._clock.now())
@@ -153,6 +176,11 @@ class Elsewhere:
             self._asked = False
             now = time.monotonic()
             over, copies, wanted = dict(self._over), dict(self._copies), dict(self._wanted)
+            loose = self._loose[:]
+        if loose:
+            self._turns.keep(loose)
+            with self._turn:
+                del self._loose[: len(loose)]
         if over:
             self._turns.over({key: Asked(_millis(due - now), copies.get(key)) for key, due in over.items()})
             with self._turn:
@@ -166,23 +194,29 @@ class Elsewhere:
 
     def _take(self, wanted: Mapping[str, _Wanted], found: Mapping[str, RobotsRow | Slot | float]) -> None:
         now = time.monotonic()
-        self._later = {key: at for key, at in self._later.items() if at > now}
-        self._slots = {key: slot for key, slot in self._slots.items() if slot.end > now}
         for key, one in wanted.items():
             del self._wanted[key]
             what = found[key]
+            before = self._later.pop(key, None)
             if isinstance(what, Slot):
                 self._slots[key] = what
             elif isinstance(what, RobotsRow):
                 self._errands.answered(one.errand.url, answer_of(what, one.errand.url), True, now)
             else:
-                self._later[key] = now + what
+                since = now if before is None else before.since
+                longest = _LOOK if now < since + _SOON else _LATER  # a host may be given back before it is due
+                self._later[key] = _Later(now + min(what, longest), since)
             self._look_again(one.site)
 
     # -- what others want of sites here ------------------------------------------------------------------------
 
     def beat(self, any_wished: bool) -> None:
         """Look what others want, after a heartbeat that has found that they want anything, of whomever."""
+        now = time.monotonic()
+        with self._turn:
+            for key in [key for key, slot in self._slots.items() if slot.end < now]:
+                self._lose(key, now)
+            self._later = {key: later for key, later in self._later.items() if now < later.at + _SOON}
         if (any_wished or self._lent) and not self._serves:
             self._serves = True
             self._aside(self._serve)

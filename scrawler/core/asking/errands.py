@@ -44,7 +44,7 @@ class Others(Protocol):
         """Note that a request is over; its host may be asked again when it is `due`."""
 
     def answered(self, url: str, response: Response) -> None:
-        """Keep an answer that says something for others."""
+        """Keep what a site has been told at another one's host for others."""
 
 
 class NoOthers:
@@ -176,8 +176,12 @@ class Errands:
         if now < known.out_until:
             return now + _SOON
         if owner is None:
-            return self.others.wait(site, url, now) if now >= known.due else known.due
+            return 0.0 if now >= known.due else known.due
         return _turn_before(owner, known, host, now)
+
+    def wait_for_others(self, site: SiteContext, url: str, now: float) -> float:
+        """Return when a site tries again that might ask for a URL but for other machines, 0 if it may ask now."""
+        return 0.0 if authority(url) in self._owners else self.others.wait(site, url, now)
 
     def leave(self, site: SiteContext, url: str) -> None:
         """Take a site out of the line at the host of a URL, if it stands there; who is the first then is called."""
@@ -320,8 +324,6 @@ class Errands:
 
     def answered(self, url: str, response: Response, is_telling: bool, now: float) -> None:
         """Keep an answer for all others, and call those that wait for it."""
-        if is_telling:
-            self.others.answered(url, response)
         gone = self._kept.pop(url, None)
         self._bytes -= gone.weight if gone is not None else 0
         kept = _Kept(response, is_telling, now)

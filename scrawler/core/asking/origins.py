@@ -292,6 +292,8 @@ class Origins:
             self.errands.rests(flight.url, flight.site.due_at(flight.asked.host))
         else:
             self.errands.answered(flight.url, response, _is_telling(response), time.monotonic())
+            if host_port(flight.url)[0] != flight.origin.host:
+                self.errands.others.answered(flight.url, response)
 
     def _robots_answer(self, flight: RobotsFlight, response: Response) -> Request | None:
         """Take the answer; returns the next request, of a redirect inside the host or without regard to its length."""

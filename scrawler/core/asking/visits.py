@@ -37,6 +37,7 @@ from scrawler.model.visits import conditions
 from scrawler.urls.scope import host_port
 
 _ELSEWHERE: Final = (RobotsFlight, AliasFlight)  # what may be asked of a host that is another site's
+_KEEPS_PLACE: Final = 1.5  # seconds that a site may wait for other machines in its place at an address
 _REFUSALS_AT_ONCE: Final = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
 _SITEMAP_ENDS: Final = (".xml", ".xml.gz", ".txt", ".txt.gz")
@@ -285,6 +286,9 @@ class Visits:
                 site.held_since = site.held_since or now
                 return at
         at = self._checks.wait_for(site, flight_of(request).asked.host, request.address, now)
+        if not at and isinstance(flight, _ELSEWHERE):
+            at = self._origins.errands.wait_for_others(site, request.url, now)
+            site.still_queues = now < at <= now + _KEEPS_PLACE
         if not at:
             request = site.queued.pop(0)
             if request.limits is None:

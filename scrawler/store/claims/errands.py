@@ -166,7 +166,8 @@ class ErrandTurns:
             for key, one in sorted(lent.items(), key=lambda item: item[1].site_id):
                 if one.site_id in rows:
                     self._give_back(connection, one, rows[one.site_id].owner, now, now + asked[key].pause)
-            self._keep(connection, {lent[key].site_id: asked[key].copy for key in lent})
+            copies = ((lent[key].site_id, asked[key].copy) for key in lent)
+            self._write(connection, [_of_site(copy, site_id) for site_id, copy in copies if copy is not None])
 
         if lent:
             self._database.retrying(work)
@@ -184,14 +185,12 @@ class ErrandTurns:
             heard_at = max(due_at, now + 2 * BEAT_EVERY)
             self._wishes.run(connection, [(one.site_id, one.url, 0, now, heard_at)])
 
-    def _keep(self, connection: Connection, copies: Mapping[int, RobotsRow | None]) -> None:
-        """Write copies of what sites have answered; only an origin's own robots.txt is the site's."""
-        rows = [
-            copy._replace(site_id=site_id if _is_origin(copy.origin) else 0)
-            for site_id, copy in copies.items()
-            if copy is not None
-        ]
-        self._copies.run(connection, sorted(rows))
+    def keep(self, copies: Sequence[RobotsRow]) -> None:
+        """Keep copies that are no site's."""
+        self._database.retrying(lambda connection: self._write(connection, copies))
+
+    def _write(self, connection: Connection, copies: Iterable[RobotsRow]) -> None:
+        self._copies.run(connection, sorted({copy.origin: copy for copy in copies}.values()))
 
     # -- who has the host --------------------------------------------------------------------------------------
 
@@ -246,7 +245,7 @@ class ErrandTurns:
 
         def work(connection: Connection) -> None:
             ids = sorted(copies)
-            self._keep(connection, copies)
+            self._write(connection, [_of_site(copy, site_id) for site_id, copy in copies.items()])
             for part in sliced(ids):
                 connection.execute(delete(errand).where(errand.c.site_id.in_(part), errand.c.lent_at == 0))
 
@@ -262,8 +261,9 @@ def _rest(due_at: Millis, now: Millis) -> Millis:
     return due_at - now if now < due_at < now + _DAY else 0
 
 
-def _is_origin(name: str) -> bool:
-    return name.count("/") == 2
+def _of_site(copy: RobotsRow, site_id: int) -> RobotsRow:
+    """Return a copy of what the host of a site has answered; only an origin's own robots.txt is the site's."""
+    return copy._replace(site_id=site_id) if copy.origin.count("/") == 2 else copy
 
 
 def _copies_of(connection: Connection, names: Sequence[str], fresh: Millis, clock: str) -> dict[str, RobotsRow]:

@@ -113,6 +113,24 @@ def test_whoever_claims_a_site_begins_after_what_was_asked_of_its_host(
     assert claimed.fresh
 
 
+def test_whoever_has_claimed_a_site_meanwhile_hears_that_its_host_was_asked(
+    database: Database, machines: list[Machine]
+) -> None:
+    first, owner, third = machines
+    assert first.may_ask()
+    add(database, f"{ORIGIN}/")
+    (claimed,) = owner.claims.claim(10, 10)
+    first.turns.over({KEY: Asked(8_000, copy(database.now()))})
+    assert owner.hears()
+    (back,) = owner.turns.wished()
+    assert (back.site_id, back.url, back.is_over) == (claimed.id, URL, True)
+    assert 7 < back.left <= 8
+    assert third.turns.wished() == [], "it is none of its business"
+    make_due(database)
+    assert owner.turns.wished() == []
+    assert not owner.hears()
+
+
 def test_a_site_that_was_made_for_its_clock_is_nothing_to_crawl(database: Database, machines: list[Machine]) -> None:
     first, second, _ = machines
     first.ask()

@@ -174,6 +174,47 @@ def test_a_site_that_comes_finds_the_clock_of_its_host_and_takes_it_along(bench:
     assert bench.errands.owner(URL) is None
 
 
+def test_a_host_is_lent_to_another_machine_between_two_requests_of_its_site(bench: Bench) -> None:
+    owner, page = bench.site(HOST, due=5.0), bench.site()
+    owner.asked_at = 4.0
+    owner.in_flight = 1
+    assert bench.errands.lend(URL, HOST, 0.0, 4.0) is None
+    assert owner.due_at(HOST) > 6.0, "it begins nothing else before that"
+    owner.in_flight = 0
+    assert bench.errands.lend(URL, HOST, 0.0, 6.0) == 9.0 - 6.0
+    assert owner.due_at(HOST) > 60.0
+    assert bench.errands.lend(OTHER, HOST, 0.0, 7.0) is None, "to one at a time"
+    assert bench.wait(page, 7.0, OTHER) > 7.0
+    bench.errands.lent_is_over(URL, HOST, 11.5, 10.0)
+    assert owner.due_at(HOST) == 11.5
+    assert owner in bench.called
+    assert page in bench.called
+
+
+def test_a_host_is_lent_whose_site_waits_for_a_place_and_one_that_rests_is_not(bench: Bench) -> None:
+    errands = bench.errands
+    assert errands.lend(URL, HOST, 3.0, 1.0) == 3.0, "as long as its row says"
+    owner = bench.site(HOST)
+    assert owner.due_at(HOST) > 60.0, "which comes meanwhile"
+    errands.lent_is_over(URL, HOST, 7.0, 5.0)
+    assert owner.due_at(HOST) == 7.0
+    owner.due[HOST] = 600.0
+    assert errands.lend(URL, HOST, 0.0, 8.0) is None
+    first = bench.site()
+    bench.ask(first, 8.0, "http://nobody.example/robots.txt")
+    assert errands.lend("http://nobody.example/x", "nobody.example", 0.0, 8.0) is None, "it is asked here"
+
+
+def test_a_site_need_not_rest_longer_than_what_was_asked_of_its_host_before_it_came(bench: Bench) -> None:
+    new, old = bench.site(HOST, due=60.0), bench.site("old.example", due=60.0)
+    old.asked_at = 1.0
+    for host in (HOST, "old.example", "nobody.example"):
+        bench.errands.asked_elsewhere(f"http://{host}/robots.txt", host, 3.0)
+    assert new.due_at(HOST) == 3.0
+    assert old.due_at("old.example") == 60.0, "it has a clock of its own by now"
+    assert bench.called == [new]
+
+
 def test_what_is_kept_is_bounded(bench: Bench) -> None:
     for number in range(3_000):
         bench.errands.answered(f"{URL}?{number}", answer(bytes(10_000)), True, 0.0)
