@@ -16,7 +16,8 @@ from sqlalchemy.engine import Dialect
 
 from experiments.lab.process import pass_over
 from tests import mariadb, postgresql
-from tests.failures import (  # noqa: F401  hooks of pytest
+from tests.failures import (  # noqa: F401  hooks of pytest, but for the first
+    place_of,
     pytest_runtest_logreport,
     pytest_sessionfinish,
     pytest_xdist_make_scheduler,
@@ -174,7 +175,7 @@ def database_url(request: pytest.FixtureRequest) -> str:
 
 @pytest.hookimpl(tryfirst=True)  # before heavy ones are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let whole crawls on a database server be `servers`, but for those marked `on_each_engine`.
+    """Let whole crawls on a database server be `servers`, but for those marked `on_each_engine`; order heavy tests.
 
     Tests of the store alone run on each engine.
     """
@@ -185,6 +186,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if engine in ("mariadb", "postgresql"):
             item.add_marker(pytest.mark.servers)
+    items.sort(key=lambda item: place_of(item.nodeid) if item.get_closest_marker("heavy") else -1)
 
 
 @pytest.hookimpl(trylast=True)

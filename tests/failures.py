@@ -85,6 +85,24 @@ OF_A_FILE = {
     "tests/unit/test_style.py": 6.0,
 }
 
+# The heavy tests that take longest, in the order in which they begin: each may be the last one to end.
+LONGEST_FIRST = (
+    "tests/torture/test_kills_blame_nobody.py",
+    "tests/integration/store/test_cut_short.py",
+    "tests/e2e/test_cli_partition.py::test_nothing_is_lost",
+    "tests/torture/test_modes.py",
+    "tests/fuzz/test_compiled_parts.py",
+    "tests/integration/cluster/test_agents.py",
+    "tests/integration/seeds/test_seeds_import.py::test_memory_is_flat",
+    "tests/torture/",
+    "tests/e2e/test_cli_machines.py::test_a_machine_that_fails",
+    "tests/e2e/test_docs_commands.py",
+    "tests/integration/store/test_claim_races.py",
+    "tests/integration/crawl/test_long_pages.py",
+    "tests/integration/items/test_processing.py",
+    "tests/integration/browser/",
+)
+
 
 class FileScheduling(LoadFileScheduling):  # type: ignore[misc]
     """A file is one worker's. A test that ends its worker is not given to another one.
@@ -126,6 +144,12 @@ def seconds_of(file: str, tests: int) -> float:
     if file in OF_A_FILE:
         return OF_A_FILE[file]
     return tests * next(seconds for folder, seconds in OF_A_TEST.items() if file.startswith(folder))
+
+
+def place_of(test: str) -> int:
+    """Return a number by which heavy tests are put in order; that of those that do not take long is the greatest."""
+    places = (place for place, start in enumerate(LONGEST_FIRST) if test.startswith(start))
+    return next(places, len(LONGEST_FIRST))
 
 
 def read(path: Path) -> tuple[list[Failure], int | None]:
