@@ -14,7 +14,6 @@ from itertools import chain
 
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
 from scrawler.assembly.proxies import check_proxies
-from scrawler.assembly.referred import lost_references
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
@@ -40,7 +39,7 @@ from scrawler.store.reading.left_out import left_out
 from scrawler.store.upkeep.features import ready_features
 from scrawler.store.upkeep.statistics import tell_statistics_again
 from scrawler.units import counted, format_seconds
-from scrawler.upkeep import Upkeep, packed
+from scrawler.upkeep import Upkeep, lost_payloads, packed
 from scrawler.urls.scope import is_reachable, site_key
 
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
@@ -162,7 +161,7 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
 def _vain(settings: Settings, database: Database, say: Callable[[str], None]) -> list[PageRow]:
     """Return the pages whose payloads are gone from the archives of earlier crawls, as far as these can be read."""
     try:
-        return list(lost_references(settings, database))
+        return list(lost_payloads(settings, database))
     except (StoreError, SettingsError) as error:
         say(f"it is not known whether what earlier crawls have archived is there: {error}")
         return []

@@ -187,6 +187,7 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
 
     * again: a function that orders that what was crawled is visited again (`scrawler.api.running.BeginAgain`)
     * agents: a function that opens the databases of a crawl without a common one (`scrawler.api.seeding.OpenAgents`)
+    * archives: what opens other crawls to whose records those of one refer (`scrawler.insight.contents.OtherCrawls`)
     * arrivals: a function that returns who takes in URLs for the crawl of a database (`Database`); nobody: none come
     * beside: what makes a companion of a run (`scrawler.api.companions.MakeCompanion`)
     * build: a function that adds to a machine before it exists (`scrawler.assembly.building.Building`)
@@ -196,6 +197,8 @@ def hooked(place: str, settings: Any = None) -> Iterator[Any]:
     * files: a function that tells, of settings, which files of a process are taken (`scrawler.machine_run.FilesTaken`)
     * identity: a function that returns what a machine is called, of settings
       (`scrawler.store.claims.machines.Identity`)
+    * lost: a function that yields pages of a crawl whose payloads are gone from other archives
+      (`scrawler.upkeep.LostPayloads`)
     * prepare: a function that refuses settings for a crawl that was opened, before machines start: of these, whose name
       and scope are the crawl's own, and of its `Database` (SettingsError)
     * validate: a function that refuses settings before a run (SettingsError)

@@ -40,7 +40,6 @@ from scrawler.store.claims.samples import MachineSample
 from scrawler.store.engines.engine import Database
 from scrawler.store.lists.orphans import Orphans
 from scrawler.store.reading.pages import Pages
-from scrawler.store.reading.referred import absolute
 from scrawler.threads import no_room, start
 from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted
@@ -208,11 +207,9 @@ class MachineRun:
     def crawl(self, on_progress: Callable[[Progress], None]) -> Ended:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         crawls = Crawls(self._database)
-        folder: dict[str, str | None] = {"pages_dir": str(self._settings.pages_dir.absolute())}
-        if self._settings.dedup_from is not None:  # whoever reads pages looks there, from another folder perhaps
-            folder["dedup_from"] = absolute(self._settings.dedup_from)
-        given = public_values(self._settings) | folder
-        run_id = crawls.begin_run(self._machine_id, given)
+        noted = self._building.noted
+        given = public_values(self._settings) | {"pages_dir": str(self._settings.pages_dir.absolute())} | noted
+        run_id = crawls.begin_run(self._machine_id, given, noted)
         archive, stores, machine, resolver = self._build(run_id)
         try:
             heartbeat = self._heartbeat(machine, stores)

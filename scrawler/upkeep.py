@@ -11,6 +11,7 @@ from itertools import groupby
 from math import inf
 from operator import attrgetter
 from pathlib import Path
+from typing import Protocol
 
 from scrawler.archive.proof import WarcFile, open_warc
 from scrawler.archive.remote import DIGESTS, Remote, RemoteError, RemoteFile
@@ -21,6 +22,7 @@ from scrawler.core.records.losses import LossFinder, OwnFiles, never, unsaid
 from scrawler.core.records.records import WARC, Records, index_of, is_finished, prefix_of
 from scrawler.core.records.verifying import LOST, Accepted, FileVerifier, Finding, Problem
 from scrawler.errors import SettingsError, UnreadableError
+from scrawler.feature import hooked
 from scrawler.model.records import UNCOUNTED, Loss, LossKind
 from scrawler.model.rows import PageRow
 from scrawler.settings import Settings, copies_unnamed, is_local
@@ -59,6 +61,24 @@ class Verified:
 
 def nowhere() -> None:
     """Say that no run has copied anything."""
+
+
+class LostPayloads(Protocol):
+    """Yields pages of a crawl whose payloads should be in other archives on this host, and are not any more."""
+
+    def __call__(
+        self, settings: Settings, database: Database, looked_at: Callable[[], None] = ..., /
+    ) -> Iterable[PageRow]:
+        """`looked_at` is told of each page. Raises SettingsError, StoreError where these cannot be looked at."""
+        ...
+
+
+def lost_payloads(
+    settings: Settings, database: Database, looked_at: Callable[[], None] = lambda: None
+) -> Iterator[PageRow]:
+    """Yield what features know of payloads that are lost elsewhere. Raises SettingsError, StoreError."""
+    for lost in hooked("lost"):
+        yield from lost(settings, database, looked_at)
 
 
 class KnownCopies:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from scrawler.insight.contents import PageContent, PageReader
 from scrawler.model.rows import PageRow
-from scrawler.settings import Settings
+from scrawler.settings import Settings, of_archive
 from scrawler.store.claims.crawls import Crawl
 from scrawler.store.engines.engine import Database, Waiting, open_database
 
@@ -65,7 +65,7 @@ class Answers:
         return self._reader
 
 
-_NEEDED = ("db", "pages_dir", "archive_to", "dedup_from", "database_patience", "max_body", "max_decoded", "max_ratio")
+_NEEDED = ("db", *of_archive(), "database_patience", "max_body", "max_decoded", "max_ratio")
 _unpickled: weakref.WeakValueDictionary[tuple[object, ...], Answers] = weakref.WeakValueDictionary()
 
 

@@ -102,6 +102,7 @@ class Building:
         into_inboxes: each puts up to so many URLs that came from elsewhere into inboxes, where the machine listens; it
             returns how many it looked at.
         most_unsent: external URLs of a party with which it is committed early, as others may wait for them.
+        noted: what stands in the row of the run beside the settings, and is looked up there later.
         on_settings: is called when the database has other settings.
         look_at_deaths: is called before sites of dead machines are taken up.
     """
@@ -143,6 +144,7 @@ class Building:
     copies: Copies | None = None
     into_inboxes: list[Callable[[int], int]] = field(default_factory=list)
     most_unsent: int = sys.maxsize
+    noted: dict[str, Any] = field(default_factory=dict)
     on_settings: OnSettings = field(default=lambda machine, values: None)
     look_at_deaths: Callable[[], None] = field(default=lambda: None)
 

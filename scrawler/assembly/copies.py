@@ -20,7 +20,6 @@ from scrawler.archive.record import digest as digest_of
 from scrawler.core.records.losses import unsaid
 from scrawler.core.records.records import place_of, prefix_of
 from scrawler.errors import StoreError
-from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit
 from scrawler.settings import Settings, largest_record
@@ -138,17 +137,6 @@ class CrawlArchives:
                 if found.state is not CopyState.ELSEWHERE:
                     found = Copy(CopyState.GONE if is_here else CopyState.ELSEWHERE, crawl, page)
         return found
-
-    def own_has(self, url: str, digest: bytes) -> bool:
-        """Tell whether the first of the crawls has a record that should hold a payload; nobody looks at that."""
-        return bool(self._crawls[0].originals(url, digest))
-
-    def head(self, reader: RecordReader, crawl: int, page: ArchivedPage | PageRow) -> StoredAnswer | None:
-        """Return the heads of the record of a page; None where that cannot be read."""
-        with suppress(UnwholeRecordError, OSError):
-            found = reader.head(self.path(crawl, page.warc_file), page.warc_offset, page.warc_length)
-            return found if found.record.says(page.url, page.digest, page.revisit) else None
-        return None
 
     def _tell(self, crawl: int, page: ArchivedPage) -> None:
         say, self._say = self._say, unsaid

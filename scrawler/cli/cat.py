@@ -12,7 +12,7 @@ from scrawler.cli.lines import for_terminal, one_line
 from scrawler.cli.options import ARCHIVE, FILLED, with_settings
 from scrawler.errors import ScrawlerError
 from scrawler.insight.answer import utc
-from scrawler.settings import Settings
+from scrawler.settings import Settings, of_archive
 
 _CUT = "it has more than 16 MiB, or a million tags: this is the text of its beginning"
 
@@ -25,7 +25,7 @@ _CUT = "it has more than 16 MiB, or a million tags: this is the text of its begi
 @click.option("--text", "what", flag_value="text", help="Write the text that a reader sees, in UTF-8.")
 @click.option("--markdown", "what", flag_value="markdown", help="Write the page as Markdown, without its navigation.")
 @ARCHIVE
-@with_settings("pages_dir", "archive_to", "dedup_from")
+@with_settings(*of_archive())
 def cat(settings: Settings, url: str, what: str | None, archive: str | None) -> None:
     """Write the body of URL as a browser would get it.
 

@@ -391,7 +391,7 @@ def _faults(summary: RunSummary) -> dict[str, str]:
 def _saved(summary: RunSummary, settings: Settings) -> dict[str, str]:
     if not summary.saved:
         return {}
-    earlier = ", or an earlier crawl has archived" if settings.dedup_from is not None else ""
+    earlier = ", or an earlier crawl has archived" if is_hooked("archives", settings) else ""
     return {"saved": f"{human_bytes(summary.saved)} in the whole crawl: pages that were not sent again (304)" + earlier}
 
 

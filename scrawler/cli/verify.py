@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from scrawler.api.bare import BareCrawl
-from scrawler.assembly.referred import lost_references
 from scrawler.cli.database import opened
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import ARCHIVE, with_settings
@@ -19,12 +18,12 @@ from scrawler.cli.tables import print_rows
 from scrawler.core.records.verifying import Finding, Problem
 from scrawler.errors import RecordsLostError, SettingsError, StoreError
 from scrawler.model.records import LossState
-from scrawler.settings import Settings
+from scrawler.settings import Settings, of_archive
 from scrawler.store.engines.engine import Database
 from scrawler.store.lists.losses import LostSum
 from scrawler.store.lists.vain import count_let_be
 from scrawler.units import counted, human_bytes
-from scrawler.upkeep import Upkeep, Verified
+from scrawler.upkeep import Upkeep, Verified, lost_payloads
 
 _NOT_OURS = "other programs wrote there: restore these files, or move them away and `run --retry lost`"
 _COLUMNS = ("file", "offset", "length", "problem", "url")
@@ -33,7 +32,7 @@ _COLUMNS = ("file", "offset", "length", "problem", "url")
 @click.command()
 @click.option("--json", "written", flag_value="json", default=None, help="Write JSON, a row a line.")
 @ARCHIVE
-@with_settings("pages_dir", "archive_to", "dedup_from")
+@with_settings(*of_archive())
 def verify(settings: Settings, written: str | None, archive: str | None) -> None:
     """Read all WARC files of this host and compare each record with its row, both ways.
 
@@ -89,7 +88,7 @@ def _vain(
         line.show(f"{_progress(done())}; {counted(looked_at, 'reference')} followed")
 
     try:
-        for page in lost_references(settings, database, show):
+        for page in lost_payloads(settings, database, show):
             done().vain += 1
             yield Finding(page.warc_file, page.warc_offset, page.warc_length, Problem.VAIN, page.url)
         done().accepted += count_let_be(database)

@@ -9,13 +9,13 @@ from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import with_dates
 from scrawler.seeds.json_text import json_line
-from scrawler.settings import Settings
+from scrawler.settings import Settings, of_archive
 
 
 @click.command("why")
 @click.argument("url", type=FILLED)
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
-@with_settings("pages_dir", "archive_to", "dedup_from")
+@with_settings(*of_archive())
 def why_command(settings: Settings, url: str, as_json: bool) -> None:
     """Say why URL was fetched or not.
 

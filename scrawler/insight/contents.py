@@ -40,18 +40,18 @@ from scrawler.errors import (
 from scrawler.extract.beginning import beginning
 from scrawler.extract.decode import Decoded, decode_body
 from scrawler.extract.sniff import HTML_TYPES
-from scrawler.feature import hooked_for
+from scrawler.feature import hooked, hooked_for
 from scrawler.fetch.wire import parse_headers
 from scrawler.insight.asked import Asked, read_asked
 from scrawler.insight.bounded import text_within
 from scrawler.model.results import AS_EXPECTED, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
-from scrawler.settings import Settings, checked_folder, copies_unnamed, earlier_unnamed, is_local, largest_record
+from scrawler.settings import Settings, checked_folder, copies_unnamed, is_local, largest_record
 from scrawler.store.claims.crawls import Crawl, Crawls
 from scrawler.store.claims.machines import Machines
-from scrawler.store.engines.engine import Database, Waiting
-from scrawler.store.reading.referred import absolute, may_open, open_referred
+from scrawler.store.engines.engine import Database
+from scrawler.store.reading.archived import ArchivedCrawl
 from scrawler.store.reading.traces import Traces
 from scrawler.tuples.classes import dataclass
 
@@ -65,6 +65,24 @@ class MarkdownMaker(Protocol):
 
     def __call__(self, body: bytes, content_type: str, kind: str, url: str, /) -> str | None:
         """`content_type` is what the server said, `kind` the media type that counts; `url` makes links absolute."""
+        ...
+
+
+class OtherCrawls(Protocol):
+    """Other crawls to whose records those of a crawl refer; a feature makes it of settings and a database."""
+
+    @property
+    def name(self) -> str:
+        """The database of the newest of them; empty where nobody can say."""
+        ...
+
+    @property
+    def advice(self) -> str:
+        """What to do about one that is not asked; empty: all are."""
+        ...
+
+    def opened(self) -> Sequence[ArchivedCrawl]:
+        """Open them, to be closed by the caller. Raises SettingsError, StoreError where none of them can be."""
         ...
 
 
@@ -216,7 +234,7 @@ class PageReader:
     def __init__(self, database: Database, settings: Settings, crawl: Crawl, archive: str | None = None) -> None:
         self._database = database
         self._traces = Traces(database)
-        self._earlier: list[PageReader] | None = None  # opened when a revisit refers to none of the crawl's own
+        self._further: list[PageReader] | None = None  # opened when a revisit refers to none of the crawl's own
         self._closing: list[Callable[[], None]] = []
         self._settings = settings
         self._records = RecordReader()
@@ -308,17 +326,17 @@ class PageReader:
     @property
     def earlier_crawl(self) -> str:
         """The database of the earlier crawl to whose archive this one refers; empty where nobody says."""
-        given = self._earlier_crawls()
-        return absolute(given[0]) or "" if given else ""
+        return next((others.name for others in self._other_crawls() if others.name), "")
 
     def close(self) -> None:
         """Let go of the file that is open; calling it again does nothing."""
         self._records.close()
-        for reader in self._earlier or ():
+        for reader in self._further or ():
             reader.close()
         for close in self._closing:
             close()
-        self._earlier, self._closing = None, []
+        self._further = None
+        self._closing = []
 
     def __enter__(self) -> PageReader:
         return self
@@ -341,9 +359,10 @@ class PageReader:
                 return found
         if gone is not None:
             raise gone
-        where = "in the database, nor in earlier ones" if self._earlier else "in the database any more"
+        where = "in the database, nor in earlier ones" if self._further else "in the database any more"
         lost = f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not {where}"
-        raise RecordsLostError("; ".join([lost, *map(earlier_unnamed, self._unnamed())]))
+        advice = [others.advice for others in self._other_crawls() if others.advice]
+        raise RecordsLostError("; ".join([lost, *advice]))
 
     def _own_original(self, page: PageRow, revisit: StoredAnswer) -> tuple[PageRow, StoredAnswer] | None:
         """Return it where it is in this crawl's own archive. Raises RecordsLostError where its records are gone."""
@@ -358,41 +377,26 @@ class PageReader:
         return None
 
     def _all_readers(self) -> Iterator[PageReader]:
-        """Yield what reads the archive of this crawl, and those of earlier ones, which are opened only then."""
+        """Yield what reads the archive of this crawl, and those of others, which are opened only then."""
         yield self
-        yield from self._earlier_readers()
+        if self._further is None:
+            self._further = self._opened_further()
+        yield from self._further
 
-    def _earlier_readers(self) -> Sequence[PageReader]:
-        """Return what reads the archives of earlier crawls, to which revisit records may refer (`dedup_from`)."""
-        if self._earlier is None:
-            self._earlier = self._opened_earlier()
-        return self._earlier
+    def _other_crawls(self) -> list[OtherCrawls]:
+        """Return what opens other crawls to whose records those of this one may refer."""
+        return [make(self._settings, self._database) for make in hooked("archives")]
 
-    def _earlier_crawls(self) -> list[str]:
-        """Return what names the earlier crawls: the one that is given now, and those of all runs."""
-        given = [] if self._settings.dedup_from is None else [self._settings.dedup_from]
-        return list(dict.fromkeys([*given, *Crawls(self._database).referred_to()]))
-
-    def _unnamed(self) -> list[str]:
-        """Return the earlier crawls that are not asked, for only a database names them; the first one is enough."""
-        named = self._settings.dedup_from
-        return [one for one in self._earlier_crawls() if not may_open(one, self._database, named)][:1]
-
-    def _opened_earlier(self) -> list[PageReader]:
-        given = self._earlier_crawls()
-        if not given:
-            return []
-        waiting = Waiting(give_up_after=self._settings.database_patience)
-        try:
-            found = open_referred(given, self._database, waiting, self._settings.dedup_from)
-        except (StoreError, SettingsError) as error:
-            raise RecordsLostError(f"what an earlier crawl has archived cannot be read: {error}") from error
-        self._closing = [one.close for one in found]
+    def _opened_further(self) -> list[PageReader]:
         readers = []
-        for one in found:
+        for others in self._other_crawls():
+            try:
+                found = others.opened()
+            except (StoreError, SettingsError) as error:
+                raise RecordsLostError(f"what an earlier crawl has archived cannot be read: {error}") from error
+            self._closing += [one.close for one in found]
             archive = self._copies_at if self._only_copies else None
-            settings = self._settings.model_copy(update={"dedup_from": None})
-            readers.append(PageReader(one.database, settings, one.crawl, archive))
+            readers += [PageReader(one.database, self._settings, one.crawl, archive) for one in found]
         return readers
 
     def _stored(self, page: PageRow) -> StoredAnswer:

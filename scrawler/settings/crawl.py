@@ -23,7 +23,6 @@ from scrawler.settings.kinds import (
     Bytes,
     CrawlName,
     DatabaseUrl,
-    EarlierCrawl,
     FileName,
     FileOfHost,
     FolderName,
@@ -34,6 +33,7 @@ from scrawler.settings.kinds import (
     MediaTypes,
     Networks,
     NormaliseSteps,
+    OfArchive,
     OptionalBytes,
     OptionalSeconds,
     Password,
@@ -330,17 +330,11 @@ class CrawlSettings(BaseModel):
 
     input_dir: FolderName = Field(Path("input_urls"), description="Folder where seed files are looked up by bare name.")
     output_dir: FolderName = Field(Path("output_urls"), description="Folder of exported URL files.")
-    pages_dir: FolderName = Field(Path("pages"), description="Folder of the WARC files.")
-    archive_to: RemoteFolder = Field(
+    pages_dir: Annotated[FolderName, OfArchive()] = Field(Path("pages"), description="Folder of the WARC files.")
+    archive_to: Annotated[RemoteFolder, OfArchive()] = Field(
         None,
         description="URL of a folder to which WARC files are copied once they are full or closed; they are read from "
         "there where they are gone here.",
-    )
-    dedup_from: EarlierCrawl = Field(
-        None,
-        min_length=1,
-        description="Database of an earlier crawl, a file or a URL: its pages are asked for only if they have changed"
-        " (ETag, Last-Modified), and of bytes that it has archived, a revisit record refers to the record there.",
     )
     block_digests: bool = Field(
         False, description="Digest of all of a record, in WARC-Block-Digest, beside that of its payload; slower."

@@ -7,7 +7,8 @@ from itertools import chain
 from typing import Any
 
 from scrawler.feature import features
-from scrawler.settings.parts import SETTING_NAMES
+from scrawler.settings.kinds import OfArchive
+from scrawler.settings.parts import SETTING_NAMES, Settings
 
 _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
     "crawl": (
@@ -49,7 +50,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
         "output_dir",
         "pages_dir",
         "archive_to",
-        "dedup_from",
         "block_digests",
         "archive_secrets",
         "warc_size",
@@ -95,6 +95,11 @@ def flattened(values: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{key} is given twice")
             flat[key] = value
     return flat
+
+
+def of_archive() -> tuple[str, ...]:
+    """Return the names of the settings that say where archived records are: all commands that read them have these."""
+    return tuple(key for key in in_groups() if OfArchive() in Settings.model_fields[key].metadata)
 
 
 def in_groups() -> list[str]:

@@ -69,6 +69,16 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
+class NamesDatabase:
+    """Marks a setting that names a database: its URL may hold a password, so no row of another one has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfArchive:
+    """Marks a setting that says where archived records are, for all who read them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """Marks a setting that names a program to be started."""
 
@@ -135,6 +145,7 @@ OptionalBytes = Annotated[int | None, BeforeValidator(parse_bytes), Kind.BYTES]
 CrawlName = Annotated[str, Allowed("1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit")]
 DatabaseUrl = Annotated[
     str,
+    NamesDatabase(),
     Allowed(
         "an SQLite file such as crawl.db, or a database URL such as sqlite:///scrawler.db,"
         " mysql://user:password@host/name or postgresql://user:password@host/name"
@@ -193,7 +204,6 @@ def _checked_path(value: Path | None) -> Path | None:
     return value
 
 
-EarlierCrawl = Annotated[str | None, Allowed("the file, or the database URL, of another crawl")]
 FileName = Annotated[Path | None, AfterValidator(_checked_path), Allowed("a file")]
 FileOfHost = Annotated[Path | None, AfterValidator(_checked_path), Allowed("a file, in the table of a host")]
 FolderName = Annotated[Path, AfterValidator(_checked_path)]

@@ -1,6 +1,6 @@
 """The names of `scrawler.settings`, each from its module."""
 
-from scrawler.settings.groups import GROUPS, group_of, in_groups
+from scrawler.settings.groups import GROUPS, group_of, in_groups, of_archive
 from scrawler.settings.kinds import checked_folder, read_header
 from scrawler.settings.loading import (
     CONFIG_FILE,
@@ -29,7 +29,6 @@ from scrawler.settings.secrets import is_secret, private_values, public_values, 
 from scrawler.settings.sites import Tables, read_pattern, tables_for
 from scrawler.settings.stored import (
     copies_unnamed,
-    earlier_unnamed,
     from_database,
     is_local,
     largest_record,
@@ -66,7 +65,6 @@ __all__ = [
     "checked_folder",
     "copies_unnamed",
     "crawl_title",
-    "earlier_unnamed",
     "flag_name",
     "from_database",
     "group_of",
@@ -81,6 +79,7 @@ __all__ = [
     "live_text",
     "load_settings",
     "make_settings",
+    "of_archive",
     "of_tables",
     "origin_of",
     "parse_host",

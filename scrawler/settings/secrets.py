@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from scrawler.settings.kinds import Secret
+from scrawler.settings.kinds import NamesDatabase, Secret
 from scrawler.settings.parts import SETTING_NAMES, SITES, Settings
 
 MASK = "***"
@@ -19,9 +19,13 @@ def is_secret(key: str) -> bool:
     return Secret() in Settings.model_fields[key].metadata
 
 
+def _names_database(key: str) -> bool:
+    return NamesDatabase() in Settings.model_fields[key].metadata
+
+
 def public_values(settings: Settings) -> dict[str, Any]:
-    """Return the settings that may be written down, as values that JSON knows; neither secrets nor the database."""
-    hidden = {"db", "dedup_from", *filter(is_secret, SETTING_NAMES)}
+    """Return the settings that may be written down, as values that JSON knows; neither secrets nor databases."""
+    hidden = {key for key in SETTING_NAMES if is_secret(key) or _names_database(key)}
     values = settings.model_dump(mode="json", exclude=hidden)
     tables = values.pop(SITES)
     values[SITES] = {name: {key: table[key] for key in table if not is_secret(key)} for name, table in tables.items()}

@@ -19,7 +19,7 @@ _DOORS = ("insecure", "allow_private", "allow_addresses", "resolve")
 # Settings that hold as the user gives them now, whatever the database has.
 _OWN = frozenset(
     (
-        *("db", "dedup_from", "archive_to", "input_dir", "output_dir", "pages_dir"),
+        *("db", "archive_to", "input_dir", "output_dir", "pages_dir"),
         *("netrc", "cookie_file", "certificate", "certificate_key", "ca_file", "user"),
         *_DOORS,
         "archive_secrets",
@@ -99,12 +99,4 @@ def copies_unnamed(folder: object) -> str:
     return (
         f"the database says that copies are in {folder}, which is not asked, as only the database names it; if it is"
         " yours, say so by --archive-to, SCRAWLER_ARCHIVE_TO or archive_to in scrawler.toml"
-    )
-
-
-def earlier_unnamed(database: object) -> str:
-    """Say that an earlier crawl is not asked for that the database alone names, and what to do."""
-    return (
-        f"the database refers to the earlier crawl {database}, which is not asked, as only the database names it; if it"
-        " is yours, say so by --dedup-from, SCRAWLER_DEDUP_FROM or dedup_from in scrawler.toml"
     )

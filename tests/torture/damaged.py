@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from scrawler.api.opened import OpenedCrawl
 from scrawler.app import retry_lost
-from scrawler.assembly.referred import lost_references
 from scrawler.errors import ScrawlerError
+from scrawler.features.earlier.lost import lost_references
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings, load_settings

@@ -31,7 +31,7 @@ from scrawler.features.broken.links import (
 from scrawler.features.broken.references import PageReferences, References, in_words
 from scrawler.features.report.html import html_page
 from scrawler.insight.sections import Report, Section, Table
-from scrawler.settings import Settings, crawl_title
+from scrawler.settings import Settings, crawl_title, of_archive
 from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 
@@ -65,7 +65,7 @@ _UNCHECKED = "unchecked"  # the reason that is told of what could not be checked
     show_default=True,
     help="How to write them.",
 )
-@with_settings("pages_dir", "archive_to", "dedup_from", *_ASKING)
+@with_settings(*of_archive(), *_ASKING)
 def broken(
     settings: Settings,
     seed: str | None,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import field
 from itertools import chain, islice
@@ -30,7 +30,7 @@ from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import url_hash
 from scrawler.seeds.formats import Entry
-from scrawler.settings import Settings, with_doors, with_secrets
+from scrawler.settings import SETTING_NAMES, Settings, with_doors, with_secrets
 from scrawler.store.claims.machines import Machines
 from scrawler.store.claims.seeds import Seeds, SeedView
 from scrawler.store.reading.candidates import Candidates
@@ -168,7 +168,12 @@ def _asking(crawl: OpenedCrawl, place: Path, accept: tuple[str, ...]) -> Crawl:
         "accept": accept,
         "max_retry_after": min(settings.max_retry_after, _MOST_PAUSE),
     }
-    return UnadvisedCrawl(place / "scrawler.db", settings=settings, **_HEADS_ALONE, **changes, name="external")
+    return UnadvisedCrawl(place / "scrawler.db", settings=settings, **_there(_HEADS_ALONE), **changes, name="external")
+
+
+def _there(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of those settings that there are: a feature of others may be away."""
+    return {key: value for key, value in values.items() if key in SETTING_NAMES}
 
 
 def _last_settings(crawl: OpenedCrawl) -> Settings:

@@ -11,6 +11,7 @@ from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordEr
 from scrawler.assembly.copies import CrawlArchives
 from scrawler.errors import StoreError
 from scrawler.features.earlier.known import EarlierVisit
+from scrawler.model.rows import PageRow
 from scrawler.store.reading.archived import ArchivedPage
 
 
@@ -32,6 +33,17 @@ class EarlierArchives(CrawlArchives):
             return 0 if self._is_to_be_here(crawl, warc_file) else sys.maxsize
         except OSError:
             return 0
+
+    def own_has(self, url: str, digest: bytes) -> bool:
+        """Tell whether the first of the crawls has a record that should hold a payload; nobody looks at that."""
+        return bool(self._crawls[0].originals(url, digest))
+
+    def head(self, reader: RecordReader, crawl: int, page: ArchivedPage | PageRow) -> StoredAnswer | None:
+        """Return the heads of the record of a page; None where that cannot be read."""
+        with suppress(UnwholeRecordError, OSError):
+            found = reader.head(self.path(crawl, page.warc_file), page.warc_offset, page.warc_length)
+            return found if found.record.says(page.url, page.digest, page.revisit) else None
+        return None
 
     def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
         """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""

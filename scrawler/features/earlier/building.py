@@ -8,12 +8,13 @@ from functools import partial
 
 from scrawler.assembly.building import Building
 from scrawler.core.machine.machine import Machine
+from scrawler.features.earlier.settings import EarlierSettings
 from scrawler.features.earlier.sites import EarlierSites
 from scrawler.features.earlier.step import EarlierStep
+from scrawler.features.earlier.store.referred import absolute, close_crawls, open_referred
 from scrawler.settings import Settings
 from scrawler.store.engines.engine import Database, Waiting
 from scrawler.store.reading.archived import ArchivedCrawl
-from scrawler.store.reading.referred import close_crawls, open_referred
 
 _PATIENCE = 10.0  # seconds in which their databases must answer
 
@@ -29,6 +30,9 @@ def build(building: Building) -> None:
     sites = EarlierSites(crawls, building.settings, building.stop.is_set, building.say)
     building.steps.append(EarlierStep(sites))
     building.beside.append(partial(_opened, building, crawls))
+    given = EarlierSettings.of(building.settings).dedup_from
+    assert given is not None
+    building.noted["dedup_from"] = absolute(given)  # who reads pages looks there, from another folder perhaps
 
 
 @contextmanager
@@ -43,7 +47,7 @@ def _opened(building: Building, crawls: list[ArchivedCrawl], machine: Machine) -
 
 
 def _open(settings: Settings, database: Database) -> list[ArchivedCrawl]:
-    given = settings.dedup_from
+    given = EarlierSettings.of(settings).dedup_from
     if given is None:
         return []
     patience = min(_PATIENCE, settings.database_patience)

@@ -13,8 +13,12 @@ FEATURE = Feature(
     name="earlier",
     about="Asks for pages of an earlier crawl only if they have changed, and refers to what its archive holds.",
     is_on=_is_on,
+    settings="scrawler.features.earlier.settings:EarlierSettings",
+    groups={"files": ("dedup_from",)},
     hooks={
+        "archives": "scrawler.features.earlier.referred:Referred",
         "build": "scrawler.features.earlier.building:build",
+        "lost": "scrawler.features.earlier.lost:lost_references",
         "prepare": "scrawler.features.earlier.building:prepare",
         "report": "scrawler.features.earlier.telling:sections",
     },

@@ -15,7 +15,7 @@ from scrawler.dates import iso_date
 from scrawler.features.revisit import library
 from scrawler.features.revisit.library import Change
 from scrawler.model.visits import ChangeKind
-from scrawler.settings import Settings
+from scrawler.settings import Settings, of_archive
 
 _COLUMNS = ("found_at", "kind", "url", "detail", "distance", "visit", "seed")
 _KINDS = ", ".join(kind.value for kind in ChangeKind)
@@ -64,7 +64,7 @@ def _row(change: Change) -> dict[str, object]:
 @click.argument("second", type=Whole(0), required=False)
 @click.option("--body", is_flag=True, help="Compare the decoded bodies, not the text that a reader sees.")
 @click.option("--bytes", "in_bytes", is_flag=True, help="With --body: write it in the page's own charset, for patch.")
-@with_settings("pages_dir", "archive_to", "dedup_from")
+@with_settings(*of_archive())
 def diff_command(
     settings: Settings, url: str, first: int | None, second: int | None, body: bool, in_bytes: bool
 ) -> None:

@@ -15,7 +15,7 @@ from scrawler.features.texts.corpus import COLUMNS, CorpusCounts, Finder
 from scrawler.features.texts.corpus import corpus as corpus_rows
 from scrawler.seeds.files import STANDARD, Format, written_as
 from scrawler.seeds.table_files import open_table
-from scrawler.settings import Settings
+from scrawler.settings import Settings, of_archive
 from scrawler.units import counted
 
 _WRITTEN = 20  # rows held in memory at a time: a text may be long
@@ -42,7 +42,7 @@ _FORMATS = (Format.JSONL, Format.PARQUET)
     help="What finds main texts: trafilatura is better on articles, and ten times as slow.",
 )
 @ARCHIVE
-@with_settings("pages_dir", "archive_to", "dedup_from")
+@with_settings(*of_archive())
 def corpus(
     settings: Settings,
     file: str,

@@ -12,14 +12,14 @@ from scrawler.cli.progress import ProgressLine
 from scrawler.features.texts.in_degree import Ranked
 from scrawler.features.texts.library import rank as write_ranks
 from scrawler.seeds.files import STANDARD
-from scrawler.settings import Settings
+from scrawler.settings import Settings, of_archive
 from scrawler.units import counted
 
 
 @click.command()
 @click.argument("file", type=FILLED)
 @ARCHIVE
-@with_settings("pages_dir", "archive_to", "dedup_from")
+@with_settings(*of_archive())
 def rank(settings: Settings, file: str, archive: str | None) -> None:
     """Write to FILE what each fetched URL weighs by the number of pages that link to it.
 

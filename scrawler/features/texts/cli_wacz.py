@@ -16,14 +16,14 @@ from scrawler.cli.progress import ProgressLine
 from scrawler.errors import SettingsError
 from scrawler.features.texts.library import pack
 from scrawler.features.texts.packing import Packed
-from scrawler.settings import Settings
+from scrawler.settings import Settings, of_archive
 from scrawler.units import counted, human_bytes
 
 
 @click.command()
 @click.argument("file", type=FILLED)
 @click.option("--text", "texts", is_flag=True, help="List pages with their texts, for full-text search in the player.")
-@with_settings("pages_dir", "archive_to", "dedup_from")
+@with_settings(*of_archive())
 def wacz(settings: Settings, file: str, texts: bool) -> None:
     """Pack the crawl into FILE.wacz, for replayweb.page.
 

@@ -24,7 +24,7 @@ from scrawler.tuples.classes import dataclass
 
 _THE_CRAWL = 1
 _NAME = re.compile(CRAWL_NAME)
-_LOOKED_UP = ("archive_to", "dedup_from", "pages_dir", "partition")  # what is read of other runs than the last
+_LOOKED_UP = ("archive_to", "pages_dir", "partition")  # what is read of other runs than the last
 _SHARED_AMONG = 100  # runs whose settings are compared with those of one that begins
 _REKEYED = 2_000  # seeds held in memory at a time
 
@@ -51,7 +51,6 @@ class Crawl:
         return f"{self.files_prefix}{machine_id}"
 
 
-_REFERRING = 1_000  # runs that are looked at for the earlier crawls to which they referred
 _BEGUN = (SeedState.ACTIVE, SeedState.SLOW, SeedState.DONE)
 
 
@@ -133,8 +132,11 @@ class Crawls:
             move.run(connection, [(row.id, ids[keys[row.id]]) for row in rows])
             after = rows[-1].id
 
-    def begin_run(self, machine_id: int, settings: Mapping[str, Any]) -> int:
-        """Record that a run begins, with its settings (values that JSON knows); return its id."""
+    def begin_run(self, machine_id: int, settings: Mapping[str, Any], looked_up: Iterable[str] = ()) -> int:
+        """Record that a run begins, with its settings (values that JSON knows); return its id.
+
+        What features look up in other runs than the last is named by `looked_up`.
+        """
         made = 0
 
         def work(connection: Connection) -> int:
@@ -145,7 +147,7 @@ class Crawls:
             text = json.dumps(dict(settings), sort_keys=True)
             row = {"machine_id": machine_id, "started_at": now, "settings": text}
             made = inserted_id(connection.execute(insert(run), row))
-            _share_settings(connection, made, text)
+            _share_settings(connection, made, text, (*_LOOKED_UP, *looked_up))
             return made
 
         return self._database.retrying(work)
@@ -160,13 +162,7 @@ class Crawls:
         """Return where the newest of the runs that copied WARC files away has copied them, None if none did."""
         copying = run.c.settings.contains('"archive_to": "', autoescape=True)
         rows = self._database.rows(select(run.c.settings).where(copying).order_by(run.c.id.desc()).limit(1))
-        return next(_texts(rows, "archive_to"), None)
-
-    def referred_to(self) -> list[str]:
-        """Return to which earlier crawls its runs have referred (`dedup_from`), those of the newest runs first."""
-        referring = run.c.settings.contains('"dedup_from": "', autoescape=True)
-        newest = select(run.c.settings).where(referring).order_by(run.c.id.desc()).limit(_REFERRING)
-        return list(dict.fromkeys(_texts(self._database.rows(newest), "dedup_from")))
+        return next(setting_texts(rows, "archive_to"), None)
 
     def end_run(self, run_id: int, outcome: str, *, pages: int, bytes_: int, errors: int) -> None:
         """Record how a run ended ("completed", "stopped", ...) and its totals."""
@@ -179,7 +175,7 @@ class Crawls:
         self._database.retrying(work)
 
 
-def _share_settings(connection: Connection, newest: int, text: str) -> None:
+def _share_settings(connection: Connection, newest: int, text: str, looked_up: Iterable[str]) -> None:
     """Leave of the same settings of earlier runs what is looked up there, and where all of them stand.
 
     Crawls that go on for years have thousands of runs, and the settings of each take 4 KB. Runs of machines that live
@@ -189,13 +185,13 @@ def _share_settings(connection: Connection, newest: int, text: str) -> None:
     before = query.where(run.c.id < newest, machine.c.state.not_in(LIVING)).order_by(run.c.id.desc())
     same = [row.id for row in connection.execute(before.limit(_SHARED_AMONG)) if row.settings == text]
     settings = json.loads(text)
-    short = {key: settings[key] for key in _LOOKED_UP if key in settings}
+    short = {key: settings[key] for key in looked_up if key in settings}
     if same and len(short) < len(settings):
         left = json.dumps(short | {"as_in_run": newest}, sort_keys=True)
         connection.execute(update(run).where(run.c.id.in_(same)).values(settings=left))
 
 
-def _texts(rows: Iterable[AnyRow], key: str) -> Iterator[str]:
+def setting_texts(rows: Iterable[AnyRow], key: str) -> Iterator[str]:
     """Yield what the settings of runs have for a key, where that is a text."""
     for row in rows:
         value = read_object(row.settings).get(key)

@@ -12,12 +12,12 @@ import pytest
 
 import scrawler
 from scrawler.errors import DatabaseUrlError, RecordsLostError, SettingsError, StoreError
+from scrawler.features.earlier.store.referred import absolute
 from scrawler.features.synthweb.process import SynthServer
 from scrawler.features.synthweb.spec import Validators, WebSpec
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
-from scrawler.store.reading.referred import absolute
 from tests.consistency import check_records
 from tests.integration.crawl.earlier import another, file_of, records
 from tests.integration.crawl.hostile import LONGEST_RUN, by_path, page

@@ -17,10 +17,10 @@ from scrawler.cli.cat import cat
 from scrawler.cli.verify import verify
 from scrawler.cli.why import why_command
 from scrawler.errors import RecordsLostError, SettingsError
+from scrawler.features.earlier.store.referred import close_crawls, open_referred
 from scrawler.features.texts.cli_corpus import corpus
 from scrawler.features.texts.cli_wacz import wacz
 from scrawler.store.engines.engine import open_database
-from scrawler.store.reading.referred import close_crawls, open_referred
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page
 from tests.integration.fetch.servers import RawServer

@@ -12,13 +12,14 @@ from sqlalchemy import select
 
 from scrawler.errors import DatabaseUrlError, ScrawlerError, SettingsError, StoreError
 from scrawler.model.scope import Scope
-from scrawler.store.claims.crawls import Crawls
+from scrawler.store.claims.crawls import Crawls, setting_texts
 from scrawler.store.engines.engine import Database, Waiting, open_database
 from scrawler.store.engines.engines import SQLITE_DRIVERS, parsed_url
 from scrawler.store.reading.archived import ArchivedCrawl
-from scrawler.store.schema.tables import crawl
+from scrawler.store.schema.tables import crawl, run
 
 _SQLITE = "sqlite:///"
+_REFERRING = 1_000  # runs that are looked at for the earlier crawls to which they referred
 _MOST = 100  # crawls, each of which refers to the one before it
 
 
@@ -55,6 +56,13 @@ def open_referred(
     return _with_further(found, own, scope, waiting, named)
 
 
+def referred_to(database: Database) -> list[str]:
+    """Return to which earlier crawls the runs of a crawl have referred, those of the newest runs first."""
+    referring = run.c.settings.contains('"dedup_from": "', autoescape=True)
+    newest = select(run.c.settings).where(referring).order_by(run.c.id.desc()).limit(_REFERRING)
+    return list(dict.fromkeys(setting_texts(database.rows(newest), "dedup_from")))
+
+
 def may_open(given: str, own: Database, named: str | None) -> bool:
     """Tell whether an earlier crawl may be opened: a database names it, and perhaps somebody else has written that.
 
@@ -86,7 +94,7 @@ def _with_further(
     try:
         for one in found:  # those that are added on the way among them
             with suppress(ScrawlerError):
-                for further in Crawls(one.database).referred_to():
+                for further in referred_to(one.database):
                     if may_open(further, own, named):
                         _add(found, further, own, scope, waiting)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Whether the records of earlier crawls to which a crawl refers for payloads can be read still (`dedup_from`)."""
+"""Whether the records of earlier crawls to which a crawl refers for payloads can be read still."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from scrawler.archive.reading import RecordReader
-from scrawler.assembly.copies import CopyState, CrawlArchives
+from scrawler.assembly.copies import CopyState
 from scrawler.errors import SettingsError, StoreError
+from scrawler.features.earlier.archives import EarlierArchives
+from scrawler.features.earlier.referred import Referred
+from scrawler.features.earlier.store.referred import close_crawls
 from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
-from scrawler.settings import Settings, earlier_unnamed
+from scrawler.settings import Settings
 from scrawler.store.claims.crawls import Crawls
-from scrawler.store.engines.engine import Database, Waiting
+from scrawler.store.engines.engine import Database
 from scrawler.store.reading.archived import ArchivedCrawl
 from scrawler.store.reading.pages import Pages
-from scrawler.store.reading.referred import close_crawls, may_open, open_referred
 
 _REMEMBERED = 100_000  # payloads that are not looked for once more
 _LOST = (CopyState.GONE, CopyState.UNKNOWN)
@@ -30,18 +32,15 @@ def lost_references(
     archived itself, here or elsewhere, is not looked at, nor is what was accepted. Raises SettingsError, StoreError
     where no earlier crawl can be opened.
     """
-    named = [] if settings.dedup_from is None else [settings.dedup_from]
-    given = list(dict.fromkeys([*named, *Crawls(database).referred_to()]))
-    if not given:
+    referred = Referred(settings, database)
+    if not referred.crawls:
         return
-    unnamed = next((one for one in given if not may_open(one, database, settings.dedup_from)), None)
-    if unnamed is not None and Pages(database).of_earlier():  # what it has is not to be taken for lost
-        raise SettingsError(earlier_unnamed(unnamed))
-    waiting = Waiting(give_up_after=settings.database_patience)
+    if referred.advice and Pages(database).of_earlier():  # what it has is not to be taken for lost
+        raise SettingsError(referred.advice)
     own_crawl = Crawls(database).open(settings.name, settings.scope)
-    earlier = open_referred(given, database, waiting, settings.dedup_from)
+    earlier = referred.opened()
     try:
-        archives = CrawlArchives((ArchivedCrawl(database, own_crawl), *earlier), settings)
+        archives = EarlierArchives((ArchivedCrawl(database, own_crawl), *earlier), settings)
         with closing(RecordReader()) as own, closing(RecordReader()) as reader:
             yield from _lost(database, archives, own, reader, looked_at)
     finally:
@@ -50,7 +49,7 @@ def lost_references(
 
 def _lost(
     database: Database,
-    archives: CrawlArchives,
+    archives: EarlierArchives,
     own: RecordReader,
     reader: RecordReader,
     looked_at: Callable[[], None],
@@ -72,7 +71,7 @@ def _lost(
             yield page
 
 
-def _is_lost(archives: CrawlArchives, reader: RecordReader, url: str, digest: bytes) -> bool:
+def _is_lost(archives: EarlierArchives, reader: RecordReader, url: str, digest: bytes) -> bool:
     if archives.own_has(url, digest):
         return False
     state = archives.look(reader, url, digest).state
