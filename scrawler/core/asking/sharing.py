@@ -101,12 +101,16 @@ class ServerSharing:
             except BaseException:
                 self._all = self._all or everything
                 raise
-            self._kept_beats = 0
-            with self._turn:
-                if budget.granted(shares, left):
-                    self._all = True
-                    self._ask()
+            self._take(shares, left)
         self._reserve(pause)
+
+    def _take(self, shares: Mapping[str, int] | None, left: Collection[str]) -> None:
+        """Take over what may be used of addresses; where that is less than before, tell at once what is still held."""
+        self._kept_beats = 0
+        with self._turn:
+            if self.budget.granted(shares, left):
+                self._all = True
+                self._ask()
 
     def _reserve(self, pause: float) -> None:
         """Reserve the turns at addresses that are wished for by now, each for a pause."""

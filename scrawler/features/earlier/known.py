@@ -11,7 +11,6 @@ from typing import Protocol
 from scrawler.archive.reading import StoredAnswer
 from scrawler.archive.record import RevisitOf
 from scrawler.core.party.archived import Records, generation
-from scrawler.core.party.copies import Copies
 from scrawler.model.row_kinds import Row, RowKind
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, conditions
@@ -115,8 +114,11 @@ class EarlierVisits:
         self._kept.close()
 
 
-class EarlierRecords(Copies, Protocol):
-    """Reads the records of earlier crawls."""
+class EarlierRecords(Protocol):
+    """Reads the records of earlier crawls: files, and databases. Nobody has the turn meanwhile."""
+
+    def holds(self, url: str, digest: bytes, body: bytes) -> bool:
+        """Tell whether a record of a URL holds this very payload: it was read just now."""
 
     def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
         """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.core.party.copies import NoCopies
 from scrawler.features.earlier.known import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
 from scrawler.features.earlier.restoring import refreshed_head
 from scrawler.fetch.wire import parse_headers
@@ -29,8 +28,11 @@ VISIT = EarlierVisit(
 )
 
 
-class NoRecords(NoCopies):
+class NoRecords:
     """No earlier crawl has a record."""
+
+    def holds(self, url: str, digest: bytes, body: bytes) -> bool:
+        return False
 
     def read(self, url: str, visit: EarlierVisit) -> None:
         return None
