@@ -16,7 +16,7 @@ from scrawler.core.asking.origins import Origins
 from scrawler.core.blame.slots import Slots
 from scrawler.core.distribution.openers import Opener
 from scrawler.core.machine.machine import Machine, OnSettings
-from scrawler.core.party.copies import Copies
+from scrawler.core.party.copies import NO_COPIES, Copies
 from scrawler.core.party.lists import SITEMAPS, SitemapLists
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules, HostRules
@@ -141,7 +141,7 @@ class Building:
     most_waiting: int = 1_000
     slots: Slots | None = None
     filters: UrlFilters | None = None
-    copies: Copies | None = None
+    copies: Copies = NO_COPIES
     into_inboxes: list[Callable[[int], int]] = field(default_factory=list)
     most_unsent: int = sys.maxsize
     noted: dict[str, Any] = field(default_factory=dict)

@@ -31,7 +31,7 @@ from scrawler.core.durable.reads import StoreReads
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.machine.crew import Crew, look_again
 from scrawler.core.outage.standstill import Standstill
-from scrawler.core.party.copies import Copies
+from scrawler.core.party.copies import NO_COPIES, Copies
 from scrawler.core.party.parties import Parties
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import EVERY_ROBOT
@@ -62,7 +62,7 @@ def collector_maker(
     ports: CollectorPorts,
     resolver: Resolver,
     waiting_room: WaitingRoom,
-    copies: Copies | None = None,
+    copies: Copies = NO_COPIES,
     steps: Steps = NO_STEPS,
     wrappers: Sequence[WrapDownloader] = (),
     most_unsent: int = sys.maxsize,

@@ -209,12 +209,7 @@ class UrlLister:
         if is_page and depth > deepest:  # before the filter: a shorter path may still lead there
             if traps is not None and traps.picking:
                 traps.at_deepest(party.finder)
-            left_out = [url for url in urls if url not in site.seen]
-            if left_out:
-                party.verdicts[Verdict.DEPTH] += len(left_out)
-                party.rejections.add_all(
-                    Verdict.DEPTH, left_out, f"deeper than max_depth {deepest + party.seed.base_depth}"
-                )
+            _leave_deep(party, [url for url in urls if url not in site.seen], deepest)
             return
         urls = self.wanted(site, party, urls, depth, site.seen)
         if traps is not None and traps.capping:
@@ -244,6 +239,13 @@ def _refuse(party: SeedContext, reason: Verdict, refused: Mapping[str, str]) -> 
         party.verdicts[reason] += len(refused)
         for url, words in refused.items():
             party.rejections.add(reason, url, words)
+
+
+def _leave_deep(party: SeedContext, urls: list[str], deepest: int) -> None:
+    """Leave links out that are deeper than the party goes."""
+    if urls:
+        party.verdicts[Verdict.DEPTH] += len(urls)
+        party.rejections.add_all(Verdict.DEPTH, urls, f"deeper than max_depth {deepest + party.seed.base_depth}")
 
 
 def _first_externals(party: SeedContext, urls: list[str]) -> list[str]:

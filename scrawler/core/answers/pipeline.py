@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
-from scrawler.core.party.copies import Copies, NoCopies
+from scrawler.core.party.copies import NO_COPIES, Copies
 from scrawler.core.party.decisions import header_text
 from scrawler.core.party.site import SiteContext
 from scrawler.extract.decode import decode_body
@@ -43,14 +43,14 @@ class PagePipeline:
         max_decoded: int,
         max_ratio: int,
         product_token: str,
-        copies: Copies | None = None,
+        copies: Copies = NO_COPIES,
     ) -> None:
         self._archive = archive
         self._extractor = extractor
         self._max_decoded = max_decoded
         self._max_ratio = max_ratio
         self._product_token = product_token
-        self._copies: Copies = copies or NoCopies()
+        self._copies = copies
         self._one_long = threading.Lock()
 
     def archive(
