@@ -13,6 +13,8 @@ import pytest
 import scrawler
 from scrawler.core.outage.witnesses import Witnesses
 from scrawler.core.party.gates import MOST_FIRST, MOST_NEWEST, Redirected
+from scrawler.core.party.site import SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.extract import plain_simhash
 from scrawler.extract.links import LinkPolicy
 from scrawler.extract.rules import link_kind, relations
@@ -76,13 +78,14 @@ def test_words_hosts_servers_redirects_and_links_are_bounded() -> None:
     hashes, lanes = plain_simhash._WordHashes(), plain_simhash._Lanes()
     sessions, redirected, witnesses = TlsSessions(), Redirected(), Witnesses()
     analyzer = UrlAnalyzer(scope_of("http://a.example/", Scope.HOST), cache_entries=1_000)
+    site = SiteContext(1, "a.example", 1, ExactSeen(MemoryBudget(1)), False)
     for number in range(plain_simhash._WORDS_KEPT + MANY):
         hashes[f"w{number}".encode()]
         lanes[number]
     for number in range(3 * MANY):
         sessions.note((f"https://h{number}/", "1.2.3.4"), "TLSv1.3", "x")
         redirected.note(number.to_bytes(16, "big"), 1, number, bytes(16), "")
-        witnesses.answered(f"10.0.{number >> 8}.{number & 255}", None)  # type: ignore[arg-type]
+        witnesses.answered(f"10.0.{number >> 8}.{number & 255}", site)
         base = f"http://b{number}.example/"
         analyzer.analyze("http://a.example/", [f"/{number}"], base)
     assert max(len(hashes), len(lanes)) <= plain_simhash._WORDS_KEPT
