@@ -101,6 +101,7 @@ class Building:
             They may be opened as late as when the machine begins.
         into_inboxes: each puts up to so many URLs that came from elsewhere into inboxes, where the machine listens; it
             returns how many it looked at.
+        inbox_batch: URLs that are taken out of inboxes at a time.
         most_unsent: external URLs of a party with which it is committed early, as others may wait for them.
         noted: what stands in the row of the run beside the settings, and is looked up there later.
         on_settings: is called when the database has other settings.
@@ -143,6 +144,7 @@ class Building:
     filters: UrlFilters | None = None
     copies: Copies = NO_COPIES
     into_inboxes: list[Callable[[int], int]] = field(default_factory=list)
+    inbox_batch: int = 500
     most_unsent: int = sys.maxsize
     noted: dict[str, Any] = field(default_factory=dict)
     on_settings: OnSettings = field(default=lambda machine, values: None)

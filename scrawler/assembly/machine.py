@@ -133,7 +133,7 @@ def _put_together(
     )  # fmt: skip
     listener = InboxListener(
         stores.inboxes, crew.held_sites, checkpointer.read, look_again, inbox.let_go, ending.failed, turn, stopping,
-        settings.send_list_max, building.into_inboxes,
+        building.inbox_batch, building.into_inboxes,
     )  # fmt: skip
     parts = MachineParts(
         crew=crew,
@@ -167,8 +167,8 @@ def _selector_ports(
     distribution: Distribution[SiteContext],
     ending: Ending,
 ) -> SelectorPorts:
-    settings, rules = building.settings, building.rules
-    arrivals = Arrivals(stores.inboxes, settings.send_list_max)
+    rules = building.rules
+    arrivals = Arrivals(stores.inboxes, building.inbox_batch)
     return SelectorPorts(
         holding=lambda: crew.has_sites() or not checkpointer.idle,
         held_sites=crew.held_sites,
@@ -216,7 +216,7 @@ def _waiting(building: Building, stores: Stores, claimed: ClaimedSite) -> Sequen
     """
     if not (claimed.guest_at or building.listens or any(seed.reopened for seed in claimed.seeds)):
         return ()
-    return stores.inboxes.of_claimed(claimed, building.settings.send_list_max)
+    return stores.inboxes.of_claimed(claimed, building.inbox_batch)
 
 
 def _site_released(crew: Crew, budget: AddressBudget, checkpointer: Checkpointer, site: SiteContext) -> None:

@@ -283,13 +283,6 @@ class CrawlSettings(BaseModel):
         description="Keep this many candidate seeds of each seed, with mode firewall; further ones are counted and left"
         " out. 0 is no limit.",
     )
-    send_list_max: int = Field(
-        500,
-        ge=1,
-        le=100_000,
-        description="With mode exchange: URLs of other sites with which a site is committed early, which are taken out"
-        " of inboxes at a time, and which a communicator sends at a time.",
-    )
     hops: Annotated[int, Live()] = Field(
         0, ge=0, le=100, description="Crawl the candidate seeds found up to this many sites away."
     )

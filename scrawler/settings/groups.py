@@ -15,7 +15,6 @@ _OWN: Mapping[str, tuple[str, ...]] = {  # those of the crawler
         *("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "assets"),
         "max_candidates",
     ),
-    "exchange": ("send_list_max",),
     "machines": (
         "machines",
         "threads",

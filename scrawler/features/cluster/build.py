@@ -71,7 +71,9 @@ def files(settings: Settings) -> FilesTaken:
 
 def build(building: Building) -> None:
     """Make a machine one of the agents that the settings name, or else a guest. Raises SettingsError."""
-    if ClusterSettings.of(building.settings).agents is None:
+    own = ClusterSettings.of(building.settings)
+    building.inbox_batch = own.send_list_max
+    if own.agents is None:
         be_guest(building)
         return
     from scrawler.features.cluster.agents.run import AgentRun

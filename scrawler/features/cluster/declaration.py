@@ -11,7 +11,7 @@ FEATURE = Feature(
     needed_by_rows=True,  # those of guests, and of outboxes
     settings="scrawler.features.cluster.settings:ClusterSettings",
     groups={
-        "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_wait"),
+        "exchange": ("send_list_max", "communicator", "exchange_secret", "exchange_secret_file", "send_wait"),
         "machines": ("agent", "capacity", "agents", "agents_beat", "agents_suspect", "agents_dead"),
     },
     parts={

@@ -81,7 +81,7 @@ def be_guest(building: Building) -> None:
     place = database, machine_id, settings.scope, building.boundary, settings.max_depth
     inboxes = GuestInboxes(*place)
     crosses_over = settings.mode is Mode.CROSS_OVER
-    open_parties = partial(inboxes.open_parties, settings.send_list_max) if crosses_over else _open_none
+    open_parties = partial(inboxes.open_parties, building.inbox_batch) if crosses_over else _open_none
     guest = Guest(Visits(database, machine_id), open_parties, settings.seeds_per_thread)
     building.inboxes = OwnAndGuestInboxes(*place, inboxes)
     building.make_claims = partial(OwnAndGuestClaims, guest=guest)

@@ -11,7 +11,7 @@ def exchange(building: Building) -> SentExternals:
     """Let URLs be sent to the owners of their sites, and those for this machine's own come in. Raises SettingsError."""
     externals = _sent(building, for_guests=False)
     building.listens = True
-    building.most_unsent = building.settings.send_list_max
+    building.most_unsent = ClusterSettings.of(building.settings).send_list_max
     if ClusterSettings.of(building.settings).communicator is not None:
         from scrawler.features.cluster.exchange.carrying import carry
 

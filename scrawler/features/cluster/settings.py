@@ -82,6 +82,13 @@ class ClusterSettings(FeatureSettings):
     send_wait: Seconds = Field(
         5.0, ge=0, le=3600, description="Longest time for which a communicator waits until there are so many."
     )
+    send_list_max: int = Field(
+        500,
+        ge=1,
+        le=100_000,
+        description="With mode exchange: URLs of other sites with which a site is committed early, which are taken out"
+        " of inboxes at a time, and which a communicator sends at a time.",
+    )
     communicator: CommunicatorUrl = Field(
         None,
         description="With mode exchange: what carries URLs to the machines that own their sites: the database (db; none"

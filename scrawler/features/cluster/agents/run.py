@@ -178,7 +178,7 @@ class AgentRun:
             mail = Mail(self._database, self._machine_id, settings.scope)
             thread = AgentThread(
                 self.members, communicator, mail, self.partition, self.standing, times, ports,
-                machine.ending.stopping, settings.send_list_max, guests,
+                machine.ending.stopping, own.send_list_max, guests,
             )  # fmt: skip
             start(thread)
             try:

@@ -98,6 +98,7 @@ def carry(building: Building, externals: SentExternals) -> None:
 def _carrying(building: Building, externals: SentExternals, machine: Machine) -> Iterator[None]:
     """Carry URLs in the block. Raises SettingsError where the machine cannot listen."""
     settings, scheme = building.settings, scheme_of(building.settings)
+    own = ClusterSettings.of(settings)
     outbox = MachineOutbox(building.database, building.machine_id, scheme)
     with closing(_communicator(building, outbox)) as communicator:
         outbox.listen(communicator.address)  # the others are told where
@@ -107,8 +108,8 @@ def _carrying(building: Building, externals: SentExternals, machine: Machine) ->
             communicator,
             failed,
             partial(_outbox_full, crew, machine.permission),
-            settings.send_list_max,
-            ClusterSettings.of(settings).send_wait,
+            own.send_list_max,
+            own.send_wait,
             max(SEND_AGAIN, 2 * settings.checkpoint_interval),
         )
         receiver = UrlReceiver(
@@ -121,7 +122,7 @@ def _carrying(building: Building, externals: SentExternals, machine: Machine) ->
             crew.turn,
             crew.stopping,
             settings.scope,
-            settings.send_list_max,
+            own.send_list_max,
         )
         externals.carry(Carried(building.machine_id, scheme))
         machine.checkpointer.on_durable += [receiver.durable, sender.durable]
