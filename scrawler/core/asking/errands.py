@@ -14,7 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
 from scrawler.fetch.downloader import Response
-from scrawler.urls.scope import authority
+from scrawler.urls.scope import authority, host_port
 
 if TYPE_CHECKING:
     from scrawler.core.party.site import SiteContext
@@ -159,7 +159,7 @@ class Errands:
         self._waiting.setdefault(url, {})[site] = None
         return True
 
-    def wait_for(self, site: SiteContext, url: str, host: str, now: float) -> float:
+    def wait_for(self, site: SiteContext, url: str, now: float) -> float:
         """Return when a site that asks for a URL tries again; 0 if as far as others go it may be asked now."""
         if self.waits(site, url, now):
             self.leave(site, url)
@@ -177,7 +177,7 @@ class Errands:
             return now + _SOON
         if owner is None:
             return 0.0 if now >= known.due else known.due
-        return _turn_before(owner, known, host, now)
+        return _turn_before(owner, known, host_port(url)[0], now)
 
     def wait_for_others(self, site: SiteContext, url: str, now: float) -> float:
         """Return when a site tries again that might ask for a URL but for other machines, 0 if it may ask now."""
@@ -207,7 +207,7 @@ class Errands:
             del known.line[site]
         return None
 
-    def began(self, site: SiteContext, url: str, host: str, now: float) -> None:
+    def began(self, site: SiteContext, url: str, now: float) -> None:
         """Note that a request has started."""
         self._out[url] = site, now + _OUT
         name = authority(url)
@@ -217,12 +217,12 @@ class Errands:
             return
         known.line.pop(site, None)
         if owner is not None:
-            self._ask_owner(owner, known, host, now)
+            self._ask_owner(owner, known, host_port(url)[0], now)
         else:
             self.others.began(url)
             known.slot, known.out_until = 0.0, now + _OUT
 
-    def over(self, site: SiteContext, url: str, host: str, due: float, now: float) -> None:
+    def over(self, site: SiteContext, url: str, due: float, now: float) -> None:
         """Note that a request is over, or given up; the host may be asked again when it is `due`."""
         if self._out.get(url, (None, 0.0))[0] is site:
             del self._out[url]
@@ -231,7 +231,7 @@ class Errands:
         owner, known = self._owners.get(name), self._hosts.get(name)
         if known is not None and owner is not site:
             if owner is not None:
-                self._note_over(owner, known, host, due, now)
+                self._note_over(owner, known, host_port(url)[0], due, now)
             else:
                 known.due, known.out_until, known.asked_at = due, 0.0, now
             self._call_first(known)

@@ -34,7 +34,6 @@ from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.model.lanes import PUSHED
 from scrawler.model.scope import Scope
 from scrawler.model.visits import conditions
-from scrawler.urls.scope import host_port
 
 _ELSEWHERE: Final = (RobotsFlight, AliasFlight)  # what may be asked of a host that is another site's
 _KEEPS_PLACE: Final = 1.5  # seconds that a site may wait for other machines in its place at an address
@@ -168,7 +167,7 @@ class Visits:
             delay = max(delay, slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
         due = self._pause(site, asked, delay, now)
         if isinstance(flight, _ELSEWHERE):
-            self._origins.errands.over(site, request.url, host_port(request.url)[0], due, now)
+            self._origins.errands.over(site, request.url, due, now)
         return due
 
     @staticmethod
@@ -281,7 +280,7 @@ class Visits:
                 self._origins.robots_answer(flight, copy, is_copy=True)
                 return now
         if isinstance(flight, _ELSEWHERE):
-            at = self._origins.errands.wait_for(site, request.url, host_port(request.url)[0], now)
+            at = self._origins.errands.wait_for(site, request.url, now)
             if at:
                 site.held_since = site.held_since or now
                 return at
@@ -359,7 +358,7 @@ class Visits:
         site.connected = True
         self._budget.began(site, request.address)
         if isinstance(request.tag, _ELSEWHERE):
-            self._origins.errands.began(site, request.url, host_port(request.url)[0], now)
+            self._origins.errands.began(site, request.url, now)
         rules = site.own_rules or self._rules
         if rules.most_in_flight > 1:  # the next one may start before this one is over, not before the pause is
             flight = flight_of(request)

@@ -367,11 +367,11 @@ class UrlCollector:
         return at > 0
 
     def _let_wait(self, site: SiteContext, flight: RobotsFlight, now: float) -> bool:
-        """Let a site wait for the next try at a host that has never answered, without a visit; returns whether it does.
+        """Let a site wait for the next try, or for its first page, without a visit; returns whether it does.
 
-        Whoever has answered may need a place first.
+        Whoever has answered, and has no place, may need one first.
         """
-        if site.slowest_ms or site.wake_at == 0.0 or self._ports.wants_site(self):
+        if site.wake_at == 0.0 or (site.is_aside and site.slowest_ms) or self._ports.wants_site(self):
             return False
         at = self._visits.let_rest(site, flight.origin, now)
         if at:

@@ -45,11 +45,11 @@ class Bench:
         return made
 
     def wait(self, site: SiteContext, now: float, url: str = URL) -> float:
-        return self.errands.wait_for(site, url, HOST, now)
+        return self.errands.wait_for(site, url, now)
 
     def ask(self, site: SiteContext, now: float, url: str = URL) -> None:
         assert self.wait(site, now, url) == 0.0
-        self.errands.began(site, url, HOST, now)
+        self.errands.began(site, url, now)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_one_asks_and_all_others_wait_for_its_answer(bench: Bench) -> None:
     bench.ask(first, 0.0)
     assert bench.wait(second, 1.0) > 1.0
     assert bench.wait(third, 1.0) > 1.0
-    bench.errands.over(first, URL, HOST, 3.0, 2.0)
+    bench.errands.over(first, URL, 3.0, 2.0)
     bench.errands.answered(URL, answer(), True, 2.0)
     assert bench.called == [second, third]
     found = bench.errands.answer(URL, 2.0)
@@ -102,7 +102,7 @@ def test_a_host_without_a_site_is_asked_one_by_one_with_pauses(bench: Bench) -> 
     bench.ask(first, 0.0)
     assert bench.wait(second, 0.5, OTHER) > 0.5
     assert bench.wait(third, 0.5, OTHER + "?") > 0.5
-    bench.errands.over(first, URL, HOST, 2.0, 1.0)
+    bench.errands.over(first, URL, 2.0, 1.0)
     assert bench.called == [second]
     assert bench.wait(second, 1.0, OTHER) == 2.0
     assert bench.wait(third, 2.5, OTHER + "?") > 2.5, "it is the turn of another one"
@@ -115,7 +115,7 @@ def test_who_is_here_no_more_keeps_nobody_waiting(bench: Bench) -> None:
     bench.wait(second, 0.5, OTHER)
     bench.wait(third, 0.5, OTHER + "?")
     second.collector = None
-    bench.errands.over(first, URL, HOST, 2.0, 1.0)
+    bench.errands.over(first, URL, 2.0, 1.0)
     assert bench.called == [third]
     bench.ask(third, 2.0, OTHER + "?")
 
@@ -130,7 +130,7 @@ def test_a_site_of_the_crawl_and_others_ask_its_host_by_turns(bench: Bench) -> N
     assert owner.due_at(HOST) > 5.0, "it lets the other one go first"
     bench.ask(first, 5.0)
     assert owner.due_at(HOST) > 60.0, "and waits until that is over"
-    bench.errands.over(first, URL, HOST, 7.0, 6.0)
+    bench.errands.over(first, URL, 7.0, 6.0)
     assert owner.due_at(HOST) == 7.0
     assert owner in bench.called
     assert bench.wait(second, 6.0, OTHER) > 7.0, "now it is the turn of the site"
@@ -166,7 +166,7 @@ def test_what_pages_need_waits_for_the_site_whose_host_is_asked(bench: Bench) ->
 def test_a_site_that_comes_finds_the_clock_of_its_host_and_takes_it_along(bench: Bench) -> None:
     first = bench.site()
     bench.ask(first, 0.0)
-    bench.errands.over(first, URL, HOST, 2.0, 1.0)
+    bench.errands.over(first, URL, 2.0, 1.0)
     owner = bench.site(HOST)
     assert owner.due_at(HOST) == 2.0
     assert bench.errands.owner(URL) is owner
@@ -247,6 +247,6 @@ def test_of_many_hosts_those_are_forgotten_where_nothing_goes_on(bench: Bench) -
     for number in range(15_000):
         url = f"http://later{number}.example/"
         site = bench.site()
-        errands.wait_for(site, url, f"later{number}.example", later)
+        errands.wait_for(site, url, later)
         errands.leave(site, url)
     assert bench.site("0.example").due_at("0.example") == 0.0
