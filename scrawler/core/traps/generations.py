@@ -22,6 +22,7 @@ from scrawler.urls.patterns import patterns_of
 
 NAMES: Final = "pages that say nothing new, found on such pages"  # the pattern of URLs that have none
 ENDLESS: Final = "made-up pages from "  # begins the pattern of what a line without an end began with
+_KEY_OF_NAMES: Final = url_hash(NAMES)
 _LITTLE_OF_NAMES: Final = 100  # pages that may say little, of those that lead to several others
 _BY_CHANCE: Final = 16  # new URLs of a page among which there may be one by chance that was named before
 _UNKNOWN: Final = -1  # how many known links a page had that an earlier owner of the party has fetched
@@ -37,7 +38,7 @@ class Generations:
         self._tally = tally
         self._yields = yields
         self._sources = sources
-        self.names = Yield(NAMES, url_hash(NAMES), tally.rules.trap_pages)
+        self.names = Yield(NAMES, _KEY_OF_NAMES, tally.rules.trap_pages)
         self.line = Line()
         self._endless: dict[bytes, Yield] = {}  # by the page with which a line without an end began
 
