@@ -250,7 +250,7 @@ class UrlCollector:
             flight = flight_of(response.request)
             site, due = flight.site, self._visits.landed(flight, response, now)
             counts, as_sitemap = True, False
-            looks_inside = not _is_usual(flight, response)
+            looks_inside = response.status > 0 and not _is_usual(flight, response)
             if looks_inside:
                 self._slot.enter(site.id, read_url(flight, response.request))
             if response.status and not site.slowest_ms:

@@ -68,7 +68,8 @@ class Checkpointer(threading.Thread):
         self._due_at = inf  # when the deltas have waited for company long enough
         self._reads: deque[Callable[[], None]] = deque()
         self._asides: deque[Callable[[], None]] = deque()
-        self._rows = 0  # waiting or being written
+        self._rows = 0  # waiting or being written ...
+        self._rows_waiting = 0  # ... and those of them that wait
         self._busy = False
         self._full = False
         self._alone = False  # no company is to be waited for
@@ -84,10 +85,11 @@ class Checkpointer(threading.Thread):
 
         Never blocks: collectors ask `has_room` before they start requests.
         """
-        due_at = time.monotonic() + wait
+        due_at, rows = time.monotonic() + wait, _weight(delta)
         with self._changed:
             self._deltas.append(delta)
-            self._rows += _weight(delta)
+            self._rows += rows
+            self._rows_waiting += rows
             # The thread finds all else when it wakes by itself: woken for each delta, it made half of all switches.
             if due_at < self._due_at or self._are_many:
                 self._due_at = min(self._due_at, due_at)
@@ -138,12 +140,12 @@ class Checkpointer(threading.Thread):
             with self._changed:
                 while not self._waits_for_nothing():
                     self._changed.wait(None if self._due_at == inf else max(0.0, self._due_at - time.monotonic()))
-                deltas, reads = self._taken()
+                deltas, rows, reads = self._taken()
                 if not deltas and not reads:
                     return
                 self._busy = True
             try:
-                self._work(deltas, reads)
+                self._work(deltas, rows, reads)
             except BaseException as error:
                 self._broken = True
                 self.refused += _pages(deltas)
@@ -164,19 +166,23 @@ class Checkpointer(threading.Thread):
         """Whether so many rows wait that they need no company."""
         return self._rows >= self._room / 4
 
-    def _taken(self) -> tuple[list[SiteDelta], deque[Callable[[], None]]]:
-        """Return what is to be done now; what has nothing to do with deltas that wait lets them wait on."""
+    def _taken(self) -> tuple[list[SiteDelta], int, deque[Callable[[], None]]]:
+        """Return what is to be done now: deltas, how many rows they have, and jobs.
+
+        What has nothing to do with deltas that wait lets them wait on.
+        """
         jobs, self._asides = self._asides, deque()
         if jobs and not (self._reads or self._closing or self._is_due()):
-            return [], jobs
+            return [], 0, jobs
         deltas, self._deltas, self._due_at, self._alone = self._deltas, [], inf, False
+        rows, self._rows_waiting = self._rows_waiting, 0
         jobs += self._reads
         self._reads = deque()
-        return deltas, jobs
+        return deltas, rows, jobs
 
-    def _work(self, deltas: list[SiteDelta], reads: deque[Callable[[], None]]) -> None:
+    def _work(self, deltas: list[SiteDelta], rows: int, reads: deque[Callable[[], None]]) -> None:
         lost: Collection[int] = ()
-        begun, rows = time.monotonic(), sum(map(_weight, deltas))
+        begun = time.monotonic()
         if deltas and not self._broken:
             self._flush()
             whole = merged(deltas)
