@@ -132,7 +132,7 @@ class Crew:
     ) -> None:
         """Let go of what is more than so many sites: at once of those in the queue, of those in work when inactive.
 
-        With `queued_only` those in work stay.
+        With `queued_only` those in work stay. Sites whose hosts may be dead stay in any case.
         """
         with self.turn:
             staying = sorted((site for site in self.held_sites() if not site.going), key=lambda site: site.connected)
@@ -142,7 +142,8 @@ class Crew:
                 beyond -= 1
             if queued_only:
                 return
-            for site in staying[: max(0, beyond)]:  # those first that were not asked yet: no connection is lost
+            may_go = [site for site in staying if not site.is_doubtful]
+            for site in may_go[: max(0, beyond)]:  # those first that were not asked yet: no connection is lost
                 site.going = True
                 look_again(site)
 
@@ -164,7 +165,7 @@ class Crew:
             )
             may_go = len(staying) - 1
             for site in staying:
-                if may_go > 0 and (urls := max(1, site.urls_left)) <= number:
+                if may_go > 0 and not site.is_doubtful and (urls := max(1, site.urls_left)) <= number:
                     number -= urls
                     may_go -= 1
                     site.going = True

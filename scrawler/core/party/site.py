@@ -216,6 +216,14 @@ class SiteContext:
         return not (self.in_flight or self.fetching or self.waiting)
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether its host may be dead: it fails, or was asked and has never answered.
+
+        It stays where that is counted: whoever takes it up begins to count anew, and tries as often once more.
+        """
+        return bool(self.health.failures) or (self.asked_at > 0 and not self.slowest_ms)
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more comes of it here: its parties are over, and there are no further seeds."""
         if self.more_seeds or self.set_aside or self.listing or not self.inactive:

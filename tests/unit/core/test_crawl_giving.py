@@ -15,9 +15,10 @@ NOWHERE: Any = None  # what is submitted, and to which budget: nothing here stan
 class _Site:
     """A site that a collector holds."""
 
-    def __init__(self, *, connected: bool = True, urls_left: int = 0) -> None:
+    def __init__(self, *, connected: bool = True, urls_left: int = 0, is_doubtful: bool = False) -> None:
         self.connected = connected
         self.urls_left = urls_left
+        self.is_doubtful = is_doubtful
         self.going = False
         self.collector = None
 
@@ -87,6 +88,15 @@ def test_whoever_has_fewer_keeps_them() -> None:
     sites = [_Site(connected=True)]
     _crew(sites).keep_at_most(NOWHERE, NOWHERE, 2)
     assert _going(sites) == [False]
+
+
+def test_sites_whose_hosts_may_be_dead_stay_where_their_failures_are_counted() -> None:
+    sites = [_Site(urls_left=1, is_doubtful=number < 3) for number in range(5)]
+    _crew(sites).keep_at_most(NOWHERE, NOWHERE, 0)
+    assert _going(sites) == [False, False, False, True, True]
+    sites = [_Site(urls_left=10, is_doubtful=number < 1) for number in range(3)]
+    _crew(sites).give_urls(1_000)
+    assert _going(sites) == [False, True, True]
 
 
 def test_the_largest_sites_go_that_do_not_have_too_many_urls() -> None:
