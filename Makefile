@@ -9,7 +9,7 @@ HOT := .venv-compiled
 VECTORS := .vectors/html5lib-tests
 SOURCES := $(shell find scrawler -name '*.py') $(wildcard sql/*/*.sql sql/*/migrations/*.sql)
 COMPILED := $(wildcard scrawler/extract/linkscan_c/*.[ch]) scrawler/extract/_simhash.c scrawler/archive/_records.c \
-	scrawler/core/party/_archived.c scrawler/fetch/_heads.c scrawler/store/_sums.c scrawler/tuples/_quick.c scrawler/seldom.h \
+	scrawler/core/party/_archived.c scrawler/fetch/_heads.c scrawler/store/_sums.c scrawler/seldom.h \
 	$(wildcard scrawler/urls/*.[ch])
 PYTEST_ARGS ?=
 # How the hot path is compiled: `quickly`, for tests of what it does, takes half the time, and the program is slower.

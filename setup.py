@@ -234,7 +234,6 @@ setup(
         Extension("scrawler.extract._simhash", ["scrawler/extract/_simhash.c"], optional=True),
         Extension("scrawler.fetch._heads", ["scrawler/fetch/_heads.c"], optional=True),
         Extension("scrawler.store._sums", ["scrawler/store/_sums.c"], optional=True),
-        Extension("scrawler.tuples._quick", ["scrawler/tuples/_quick.c"], optional=True),
         Extension("scrawler.urls._lookup", [f"{URLS}/_lookup.c"], depends=URLS_PARTS, optional=True),
     ],
     cmdclass={"build_ext": BuildParts},

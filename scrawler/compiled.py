@@ -32,7 +32,6 @@ INTERFACES = {
     "scrawler.extract._simhash": 1,
     "scrawler.fetch._heads": 1,
     "scrawler.store._sums": 1,
-    "scrawler.tuples._quick": 2,
     "scrawler.urls._lookup": 3,
 }
 SLOWER = (

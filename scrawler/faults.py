@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import traceback
 from pathlib import Path
+from typing import NamedTuple
 
 from scrawler.errors import ScrawlerError, is_interrupt, message_of
-from scrawler.tuples.classes import NamedTuple
 
 MOST_FAULTS = 5  # a seed ends after so many faults
 

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrawler.errors import PluginError, SettingsError, message_of
 from scrawler.references import load_object
-from scrawler.tuples.classes import NamedTuple
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

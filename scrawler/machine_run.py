@@ -7,9 +7,10 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.archive.archive import Archive, ClosedFile
 from scrawler.assembly.archives import make_archive
@@ -41,7 +42,6 @@ from scrawler.store.engines.engine import Database
 from scrawler.store.lists.orphans import Orphans
 from scrawler.store.reading.pages import Pages
 from scrawler.threads import no_room, start
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted
 from scrawler.upkeep import Upkeep
 from scrawler.urls.filters import UrlFilters

@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
-
-from scrawler.tuples.classes import NamedTuple
+from typing import Final, NamedTuple
 
 _LONGEST_KNOWN: Final = 256  # longer headers are not remembered
 _LONGEST: Final = 8_192  # characters of all headers together; of longer ones the rest is not read

@@ -8,14 +8,13 @@ all parts. What they make is checked to have the methods of its interface.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrawler.errors import PluginError, ScrawlerError, SettingsError, is_interrupt, message_of
 from scrawler.feature import OWN_PACKAGE, feature_parts, package_of
 from scrawler.references import load_object
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

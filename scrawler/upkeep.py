@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from math import inf
@@ -34,7 +34,6 @@ from scrawler.store.lists.lost_rows import LostRows, TakenBack
 from scrawler.store.lists.orphans import Orphans
 from scrawler.store.lists.replacing import retried_until
 from scrawler.store.reading.pages import Pages
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.scope import is_reachable
 
 _CLOCKS_MS = 60_000  # by which the clocks of the database and of this host may differ

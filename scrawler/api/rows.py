@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -14,7 +15,6 @@ from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
 from scrawler.store.claims.seeds import SeedView
-from scrawler.tuples.classes import dataclass
 
 Word = TypeVar("Word", bound=StrEnum)
 

@@ -16,6 +16,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Protocol
@@ -31,7 +32,6 @@ from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
 from scrawler.store.lists.retries import RETRYABLE
 from scrawler.threads import start
-from scrawler.tuples.classes import dataclass
 from scrawler.units import parse_seconds
 
 _LONGEST_AGO = 1e9  # seconds, 30 years: nothing of a crawl is older

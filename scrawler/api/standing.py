@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from scrawler.api.bare import BareCrawl
 from scrawler.feature import hooked
-from scrawler.tuples.classes import NamedTuple
 
 
 class Standing(NamedTuple):

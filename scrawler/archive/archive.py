@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.archive.record import Exchange, RecordRef
-from scrawler.tuples.classes import NamedTuple
 
 
 class UnrecordableError(Exception):

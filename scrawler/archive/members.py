@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from errno import EINVAL
 from io import FileIO
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.archive.gzipping import GZIP
-from scrawler.tuples.classes import NamedTuple
 
 MEMBER_START = b"\x1f\x8b\x08"
 _READ = 1 << 16

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from scrawler.archive.members import MEMBER_START, Readable, Span, is_torn, members, next_record, open_file
 from scrawler.archive.record import base32
 from scrawler.errors import UnreadableError
-from scrawler.tuples.classes import NamedTuple
 
 _HEADER = 1 << 17  # bytes in which a record's header ends: a URL has at most 16,000 characters
 _FIRST_RECORD = b"WARC/1.1\r\nWARC-Type: warcinfo\r\n"  # how the writer begins each file

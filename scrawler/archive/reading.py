@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
@@ -17,7 +17,6 @@ from scrawler.archive.members import Span, members, next_record, open_file
 from scrawler.archive.proof import Record, record_of
 from scrawler.dates import read_date
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 
 _INFLATE_ERROR = cast("type[Exception]", IsalError)  # its type stubs take the class for an instance
 _HEAD_END = re.compile(rb"\r?\n\r?\n")  # of an HTTP head: some servers send bare line feeds

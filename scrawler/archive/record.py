@@ -12,15 +12,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha1
 from os import urandom
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from scrawler.compiled import compiled_part
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple, dataclass
-from scrawler.tuples.quick import quick
 
 Truncation = Literal["", "length", "time", "disconnect"]
 
@@ -43,7 +42,6 @@ _part = compiled_part("scrawler.archive._records")
 COMPILED: Callable[..., tuple[bytes, bytes] | None] | None = None if _part is None else _part.pair
 
 
-@quick
 class RevisitOf(NamedTuple):
     """The earlier record that holds the same payload."""
 
@@ -107,7 +105,6 @@ class Exchange:
         self.rendered = rendered
 
 
-@quick
 class RecordRef(NamedTuple):
     """Where a response or revisit record is: file name in the archive folder, bytes of its gzip member."""
 

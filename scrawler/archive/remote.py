@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrawler.archive.http_store import http_options
 from scrawler.archive.members import open_file
 from scrawler.errors import ArchiveError, SettingsError, UnreadableError, message_of
-from scrawler.tuples.classes import NamedTuple
 
 DIGESTS = ".sha256"  # the end of the name of the file that says that a copy is whole
 _WRITTEN = ".part"  # the end of the names of files that are being written, where names do not come last

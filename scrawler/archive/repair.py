@@ -13,12 +13,12 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from scrawler.archive.members import Readable, Span, members, next_record, open_file
 from scrawler.errors import ArchiveError
-from scrawler.tuples.classes import dataclass
 
 DAMAGED = ".damaged"  # the end of the name of what is kept of a file though nobody can account for it
 _COPYING = ".tmp"

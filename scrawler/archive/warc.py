@@ -18,6 +18,7 @@ import time
 from collections.abc import Mapping
 from errno import EIO
 from pathlib import Path
+from typing import NamedTuple
 
 from scrawler.archive.archive import ClosedFile, UnrecordableError
 from scrawler.archive.gzipping import Compress, gzip_member, is_packed, stored_member
@@ -26,7 +27,6 @@ from scrawler.archive.record import Exchange, RecordRef, records_of, warcinfo
 from scrawler.compiled import mypyc_attr
 from scrawler.errors import ArchiveError
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 
 HELD_BYTES = 65_536  # so many bytes of whole exchanges wait in memory for the next flush, or to be written together
 

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Event, RLock
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.core.answers.ordering import Order
 from scrawler.core.asking.origins import Origins
@@ -39,7 +39,6 @@ from scrawler.store.commit.inboxes import Inboxes
 from scrawler.store.commit.row_writers import FeatureWriter
 from scrawler.store.engines.engine import Database
 from scrawler.store.reading.archived import ArchivedCrawl
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.filters import UrlFilters
 
 MakeDownloader = Callable[[], Downloader]  # each collector has one of its own

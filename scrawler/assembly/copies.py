@@ -14,6 +14,7 @@ from math import inf
 from pathlib import Path
 from threading import Lock
 from time import monotonic
+from typing import NamedTuple
 
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
 from scrawler.archive.record import digest as digest_of
@@ -24,7 +25,6 @@ from scrawler.model.terms import Millis
 from scrawler.model.visits import KnownVisit
 from scrawler.settings import Settings, largest_record
 from scrawler.store.reading.archived import ArchivedCrawl, ArchivedPage
-from scrawler.tuples.classes import NamedTuple
 
 _AHEAD = 1_000  # pages that are looked up together
 _MOST_FORESEEN = 10_000  # pages that were looked up, and not asked for

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from scrawler.core.rules import proxy_of
 from scrawler.errors import SettingsError
@@ -14,7 +15,6 @@ from scrawler.fetch.resolver import system_addresses
 from scrawler.model.proxy import NO_PROXY, Proxy
 from scrawler.settings import Settings, of_tables
 from scrawler.threads import start
-from scrawler.tuples.classes import NamedTuple
 
 _PATIENCE = 10.0  # seconds that the DNS has to say where proxies are; then the run begins without
 _LOOK_EVERY = 0.05  # seconds

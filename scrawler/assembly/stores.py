@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from scrawler.assembly.building import Building
 from scrawler.core.clock import DatabaseClock
 from scrawler.store.claims.boundary import CrawlBoundary
@@ -18,7 +20,6 @@ from scrawler.store.commit.inboxes import Inboxes
 from scrawler.store.commit.robots import RobotsCopies
 from scrawler.store.engines.engine import Database
 from scrawler.store.lists.frontier import Frontier
-from scrawler.tuples.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

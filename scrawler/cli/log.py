@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -24,7 +24,6 @@ from scrawler.dates import iso_date
 from scrawler.errors import ScrawlerError
 from scrawler.model.events import Event
 from scrawler.settings import Settings
-from scrawler.tuples.classes import dataclass
 
 
 class LogFormat(Enum):

@@ -10,6 +10,7 @@ import threading
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -49,7 +50,6 @@ from scrawler.store.lists.losses import LostSum
 from scrawler.store.lists.retries import RETRYABLE
 from scrawler.supervisor.signals import heeds_hangups
 from scrawler.threads import share_heap
-from scrawler.tuples.classes import dataclass
 from scrawler.units import counted, human_bytes
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import category, combining, east_asian_width
 
 import click
@@ -18,7 +18,6 @@ from scrawler.errors import escaped
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.csv_text import csv_cell
 from scrawler.seeds.json_text import json_line
-from scrawler.tuples.classes import NamedTuple
 
 Row = Mapping[str, Any]
 _TEXT = "text"  # the form for people

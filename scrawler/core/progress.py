@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import field
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 from scrawler.fetch.downloader import Response
 from scrawler.model.copies import Copies
 from scrawler.model.left_out import LeftOut
 from scrawler.model.results import NO_ERROR, Result
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted, human_seconds
 
 _MANY, _LONG = 20, 10.0  # sites in lines, or seconds, that are worth telling
@@ -138,7 +137,7 @@ class RunSummary:
     saved: int = (
         0  # bytes of bodies that were not archived again, of the whole crawl: 304, or an earlier crawl has them
     )
-    left_out: LeftOut = LeftOut()  # as traps, of the whole crawl
+    left_out: LeftOut = field(default_factory=LeftOut)  # as traps, of the whole crawl
     deaths: Mapping[str, int] = field(default_factory=dict)  # seeds of the whole crawl by what they have died of
     dead_at_proxies: tuple[int, str] = (0, "")  # seeds, of the whole crawl, and what most of them met
     # Seeds of the whole crawl that ended because their sites refused, by kind.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from scrawler.fetch.downloader import FetchLimits
@@ -19,7 +19,6 @@ from scrawler.model.proxy import NO_PROXY, Proxy, basic, read_proxy
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
 from scrawler.settings import ANY_WAY, Settings, Way, of_tables, read_header, read_pattern, tables_for, withheld
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.scope import host_port
 from scrawler.urls.wanted import UrlPatterns, url_patterns
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import cast
+from typing import NamedTuple, cast
 
 import brotli
 import zstandard
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
-
-from scrawler.tuples.classes import NamedTuple
 
 DECODE_ERROR = "decode-error"  # the body is corrupt, cut short, or in an unknown coding
 DECODED_TOO_LARGE = "decoded-too-large"

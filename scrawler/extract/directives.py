@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrawler.dates import read_date
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 
 EVERY_ROBOT = "robots"  # the name by which a <meta> addresses all robots
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 from itertools import islice
 from random import randrange
+from typing import NamedTuple
 
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST, tag_end
-from scrawler.tuples.classes import NamedTuple
 
 MAX_DEPTH = 5_000  # open elements, as estimated
 _MAX_ATTRIBUTES = 1_000  # attributes of one tag

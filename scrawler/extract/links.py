@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import Final, Protocol
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
 
 from scrawler.extract.simhash import Fingerprint
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 DEEP_HTML: Final = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
 REFRESH_HEADER = "R Refresh:"  # where a link stands that is in a header

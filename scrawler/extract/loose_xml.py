@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html.entities import html5
-
-from scrawler.tuples.classes import NamedTuple
+from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)|<![^>]*(?:>|\Z)"

@@ -6,6 +6,7 @@ It is read only where a URL filter asks for it: it takes a tree, 0.3 ms for a pa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
@@ -13,7 +14,6 @@ from scrawler.extract.beginning import beginning
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.links import LinkMark
 from scrawler.extract.trees import tree_of
-from scrawler.tuples.classes import NamedTuple
 
 LONGEST_ANCHOR = 500  # characters
 _MOST_NODES = 200  # of a link that are looked at for its text: links can stand in links, in tables

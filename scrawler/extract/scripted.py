@@ -5,13 +5,14 @@ It takes a tree, and is asked of single pages, for people who wonder why no link
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from selectolax.lexbor import LexborNode
 
 from scrawler.extract.beginning import beginning
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.trees import tree_of
-from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
 
 _FEW_LINKS = 3  # with more, a page leads on without its scripts

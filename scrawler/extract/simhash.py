@@ -11,12 +11,10 @@ Python. The skeleton of its text costs 5 us, and tells most pages that are no co
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.compiled import compiled_part
 from scrawler.extract import plain_simhash
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 
 NEAR = 6  # near copies differ in so many bits at most
 WORD_BYTES = 8
@@ -27,7 +25,6 @@ COMPILED = compiled_part("scrawler.extract._simhash")
 _form: Any = COMPILED or plain_simhash
 
 
-@quick
 class Fingerprint(NamedTuple):
     """What remains of a page's text for comparing it; of most pages that is the skeleton."""
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from typing import NamedTuple
 from urllib.parse import urljoin
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -24,7 +25,6 @@ from scrawler.extract.sniff import HTML_TYPES
 from scrawler.extract.xml_text import root_of, xml_text
 from scrawler.mime import media_type
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 
 MAX_URLS = 50_000  # URLs of one sitemap (sitemaps.org, "Sitemap file limits")
 MAX_BYTES = 50 << 20  # bytes of one sitemap, once it is decoded (the same limits)

@@ -16,14 +16,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import count
 from math import inf
 from time import time
+from typing import NamedTuple
 
 from scrawler.dates import cookie_date
 from scrawler.fetch.wire import RequestTarget, header_values, split_url
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.scope import is_public_suffix
 
 MAX_COOKIE = 4096  # bytes of name and value

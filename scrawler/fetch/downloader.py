@@ -8,9 +8,9 @@ a `wait` while it is `ready`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from scrawler.faults import Fault
 from scrawler.fetch.bodies import BodyRoom
@@ -19,8 +19,6 @@ from scrawler.mime import media_type
 from scrawler.model.proxy import Proxy
 from scrawler.model.results import Result
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple, dataclass
-from scrawler.tuples.quick import quick
 from scrawler.urls.scope import origin
 
 # The detail of a BAD_ANSWER whose Content-Length is no number, or several different ones. The first is no error to
@@ -63,7 +61,6 @@ class FetchLimits:
         return replace(self, proxy=None, headers=(), cookies=None, certificate=None)
 
 
-@quick
 class Request(NamedTuple):
     """One HTTP GET of one hop; redirects are never followed by a downloader."""
 
@@ -120,7 +117,6 @@ class Recalled(NamedTuple):
     payload_at: Millis
 
 
-@quick
 class Response(NamedTuple):
     """What came of a Request. `body` is as transferred, less chunking: still gzip if it was gzip.
 

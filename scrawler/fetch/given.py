@@ -7,14 +7,13 @@ import re
 from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from time import time
 
 from scrawler.errors import SettingsError
 from scrawler.regular import read_regular
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.scope import is_public_suffix
 
 MASK = "***"  # stands in the archive for a value that the user gave

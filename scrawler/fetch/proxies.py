@@ -7,11 +7,11 @@ HTTP_PROXY, which in a CGI program is a header of somebody's request, and `no_pr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 
 from scrawler.errors import SettingsError
 from scrawler.model.proxy import Proxy, read_proxy
-from scrawler.tuples.classes import dataclass
 
 _VARIABLES = {
     "http": ("http_proxy", "all_proxy", "ALL_PROXY"),

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from time import monotonic
 
@@ -15,7 +16,6 @@ from scrawler.errors import StartError
 from scrawler.fetch import guard
 from scrawler.model.results import Result
 from scrawler.threads import start
-from scrawler.tuples.classes import dataclass
 
 _NEVER = math.inf
 _NEGATIVE_TTL = 60.0  # seconds for which it is known that there is no such name: there may be one soon

@@ -11,10 +11,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 from scrawler.fetch.robots_text import Line, RobotsText, read_robots
 from scrawler.fetch.wire import split_url
-from scrawler.tuples.classes import NamedTuple
 
 _SHORT = 1_024  # bytes of a text that is looked for among those that were read last
 _SHOWN = 300  # characters of a rule that evidence quotes

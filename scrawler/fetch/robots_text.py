@@ -8,10 +8,9 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum, auto
-
-from scrawler.tuples.classes import NamedTuple, dataclass
+from typing import NamedTuple
 
 MAX_ROBOTS = 500 * 1024  # bytes read of a robots.txt (RFC 9309, 2.5)
 _MAX_SITEMAPS = 1000

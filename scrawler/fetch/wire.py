@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrawler.compiled import compiled_part
 from scrawler.fetch.downloader import FetchLimits, Protocols, Request, Response
@@ -14,8 +14,6 @@ from scrawler.fetch.given import MASK
 from scrawler.fetch.suites import iana_name
 from scrawler.mime import media_type
 from scrawler.model.results import Result
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 from scrawler.urls.ports import is_refused_port
 
 ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -55,7 +53,6 @@ NO_STATUS = StatusLine(0, False, True, "")
 NO_TLS = "", ""
 
 
-@quick
 class RequestTarget(NamedTuple):
     """Where a URL points, exactly as it is written: nothing is decoded, encoded or folded."""
 

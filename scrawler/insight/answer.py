@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from scrawler.dates import moment
 from scrawler.errors import escaped
 from scrawler.model.terms import Millis
 from scrawler.store.engines.engine import Database
-from scrawler.tuples.classes import dataclass
 
 WAITING = "waiting"  # it is listed, and its turn comes
 LEFT_OUT = "left-out"  # it is listed, but its seed ended before its turn

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from scrawler.core.party.rejections import sample_text
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.normalise import normalise, seed_url
 from scrawler.urls.refusals import LONGEST_REFUSED

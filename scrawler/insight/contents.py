@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -53,7 +54,6 @@ from scrawler.store.claims.machines import Machines
 from scrawler.store.engines.engine import Database
 from scrawler.store.reading.archived import ArchivedCrawl
 from scrawler.store.reading.traces import Traces
-from scrawler.tuples.classes import dataclass
 
 RENDERED_TYPE = "text/html; charset=utf-8"  # of what a browser has made of a page
 _WINDOWS = (1 << 16, 1 << 20, 16 << 20)  # bytes before a page's record that are looked through for that, one by one

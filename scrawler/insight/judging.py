@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from scrawler.assembly.parts import make_filters, product_token
 from scrawler.assembly.urls import url_limits
@@ -19,7 +20,6 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings import Settings
 from scrawler.store.claims.seeds import Seeds, SeedView
 from scrawler.store.reading.traces import Traces
-from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 from scrawler.urls.refusals import words_for
 from scrawler.urls.scope import ScopeRule, joined_at, origin, scope_of, site_key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from scrawler.core.party.entries import Entry, EntryRole, find
 from scrawler.insight.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, utc
@@ -11,7 +12,6 @@ from scrawler.model.lanes import LEFTOVER, ChunkRow, LaneKind, LaneState, lane_k
 from scrawler.model.seeds import EndReason
 from scrawler.store.claims.seeds import Seeds, SeedView
 from scrawler.store.reading.traces import Traces
-from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 
 _LIMITS = (EndReason.MAX_PAGES, EndReason.MAX_BYTES, EndReason.MAX_TIME)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.insight.sections import Section
 from scrawler.model.terms import Millis
 from scrawler.store.engines.engine import Database
 from scrawler.store.sums.page_sums import PageSum
-from scrawler.tuples.classes import NamedTuple
 
 
 class Reported(NamedTuple):

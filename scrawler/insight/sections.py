@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from scrawler.errors import escaped
 from scrawler.insight.answer import utc
-from scrawler.tuples.classes import dataclass
 from scrawler.units import human_bytes, human_seconds
 
 _WORDS = {"url": "URL", "urls": "URLs"}  # of names, as people write them

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
+from typing import NamedTuple
 
 from scrawler.model.seeds import Seed
 from scrawler.model.terms import Millis
 from scrawler.model.windows import Window
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 
 class SiteState(StrEnum):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import dataclass
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from scrawler.model.lanes import ChunkRow, LaneState
@@ -19,7 +20,6 @@ from scrawler.model.rows import (
 )
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import dataclass
 
 _Row = TypeVar("_Row", covariant=True)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from scrawler.model.robots import RobotsRow
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 
 
 class Errand(NamedTuple):

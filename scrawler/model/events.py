@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from scrawler.model.seeds import EndReason
-from scrawler.tuples.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from scrawler.model.visits import KnownVisit
-from scrawler.tuples.classes import NamedTuple
 
 GUEST = "guest "  # before the key of a site: that of the row which has the parties of guests there
 

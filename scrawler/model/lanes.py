@@ -9,9 +9,7 @@ In lane -10 - n stands what promises more than others, at level n, and in lane -
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Final
-
-from scrawler.tuples.classes import NamedTuple
+from typing import Final, NamedTuple
 
 CHUNK_ENTRIES = 64  # a full chunk has so many; those that earlier programs wrote may have more
 

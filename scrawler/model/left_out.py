@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.tuples.classes import NamedTuple
+from typing import NamedTuple
 
 
 class LeftOut(NamedTuple):

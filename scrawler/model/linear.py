@@ -13,10 +13,9 @@ import re
 import re._compiler as compiler  # type: ignore[import-not-found]
 import re._constants as codes  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.model.ambiguous import FEW, GROUPS, ONE, REPEATS, Item, flat, is_fixed, is_read_in_one_way
-from scrawler.tuples.classes import NamedTuple
 
 _STEPS = 5_000_000  # of Python's engine, in the worst case: some 20 ms
 _ROUNDS = 20_000  # of ours, some 20 ms: sets of places that are made for one text

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 BEAT_EVERY: Millis = 2_000  # a machine has a heartbeat so often
 LEASE: Millis = 15_000  # a machine is believed to live for so long after a heartbeat, by the database's clock

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import field
+from dataclasses import dataclass, field
 from urllib.parse import SplitResult, quote, unquote, urlsplit
-
-from scrawler.tuples.classes import dataclass
 
 SCHEMES = ("http", "https", "socks5h")
 NO_PROXY = "direct"  # asks every server itself, whatever the environment says

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 
 
 class CdxRow(NamedTuple):

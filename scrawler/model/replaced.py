@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from scrawler.model.results import COUNTED_AS, PageFlag, Result
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 
 _NOT_MODIFIED: Final = HTTPStatus.NOT_MODIFIED.value
 

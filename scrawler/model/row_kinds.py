@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
-
-from scrawler.tuples.classes import NamedTuple
+from typing import Any, NamedTuple
 
 Row = tuple[Any, ...]
 

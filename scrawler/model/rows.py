@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 
 
-@quick
 class PageRow(NamedTuple):
     """The final result of one visit to a URL; `warc_file` is empty where nothing was archived."""
 
@@ -36,7 +35,6 @@ class PageRow(NamedTuple):
     referrer: bytes = b""  # hash of the URL of the page that listed this one first; empty: none did
 
 
-@quick
 class ExternalRow(NamedTuple):
     """An external URL found `count` times since the last checkpoint by one seed."""
 

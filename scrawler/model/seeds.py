@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from operator import attrgetter
-
-from scrawler.tuples.classes import dataclass
 
 
 class SeedState(StrEnum):

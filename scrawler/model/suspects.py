@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.tuples.classes import NamedTuple
+from typing import NamedTuple
 
 SUSPECTED, CONDEMNED = 1, 2  # blame of a death; a URL whose blame adds up to CONDEMNED is not asked for again
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from typing import NamedTuple
 
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 
 _DIGEST_BYTES = 20
 _VALUE = re.compile(r"[ -~\x80-\xff]+")  # of a header, as it goes into a request: no line ends, no control characters

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 
 SHORTEST = 30  # minutes: a site that is asked for less of each day would keep its place for nothing
 _DAY = 24 * 60  # minutes

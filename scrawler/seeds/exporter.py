@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
@@ -19,7 +20,6 @@ from scrawler.store.reading.candidates import Candidates, CandidateView
 from scrawler.store.reading.page_lists import PageFilter, PageLists, PageView
 from scrawler.store.reading.pages import PageLine, Pages
 from scrawler.store.reading.traces import Traces
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 
 class UrlKind(StrEnum):

@@ -9,7 +9,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.errors import InputError
 from scrawler.feature import hooked
@@ -17,7 +17,6 @@ from scrawler.seeds.exporter import ExportRow, UrlKind
 from scrawler.seeds.files import Format
 from scrawler.seeds.json_text import json_text
 from scrawler.store.engines.bulk import LONGEST_TEXT
-from scrawler.tuples.classes import NamedTuple
 
 CheckColumns = Callable[
     [Mapping[str, Any]], str

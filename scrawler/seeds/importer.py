@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 from scrawler.errors import InputError
 from scrawler.model.scope import Scope
 from scrawler.seeds.formats import Entry
 from scrawler.store.claims.seeds import Added, NewSeed, Turn, turns
 from scrawler.threads import thread_starts
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.scope import site_key
 from scrawler.urls.steps import Step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from scrawler.model.scope import Scope
 from scrawler.store.claims.boundary import CrawlBoundary
 from scrawler.store.claims.seeds import NewSeed, Seeds
@@ -9,7 +11,6 @@ from scrawler.store.commit.externals import Externals
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import sliced
 from scrawler.store.reading.candidates import Candidates
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.boundary import BoundaryRule
 from scrawler.urls.scope import site_key
 

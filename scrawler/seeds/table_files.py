@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from importlib import import_module
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 from scrawler.dates import iso_date
 from scrawler.errors import SettingsError
@@ -16,7 +16,6 @@ from scrawler.seeds.csv_text import csv_cell
 from scrawler.seeds.files import Format
 from scrawler.seeds.json_text import UNSAFE, escaped_mark, json_line
 from scrawler.seeds.outputs import open_bytes, open_output
-from scrawler.tuples.classes import NamedTuple
 
 _GROUP = 20_000  # rows of a row group of Parquet, which are in memory at a time
 _GROUP_TEXT = 16 << 20  # characters of texts after which a row group is written, though it has fewer rows

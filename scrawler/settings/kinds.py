@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self
@@ -13,7 +14,6 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Sec
 
 from scrawler.model.proxy import read_proxy
 from scrawler.model.url_pattern import url_pattern
-from scrawler.tuples.classes import dataclass
 from scrawler.units import parse_bytes, parse_seconds
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
@@ -19,7 +19,6 @@ from scrawler.references import load_object
 from scrawler.settings.crawl import CrawlSettings
 from scrawler.settings.kinds import ByHost, Live, PartNames, read_header
 from scrawler.settings.sites import SiteTableError, is_of_many, named_tables, read_pattern
-from scrawler.tuples.classes import NamedTuple
 
 _OF_HOST = {"of": "host"}  # the context of a value that stands in the table of a host
 

@@ -8,13 +8,12 @@ domain, a longer domain before a shorter one, one with a port before one without
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import ada_url
 from publicsuffixlist import PublicSuffixList
-
-from scrawler.tuples.classes import dataclass
 
 _ANY_DOMAIN = "*."
 _CLEAR = "http://"

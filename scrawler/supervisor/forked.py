@@ -19,7 +19,6 @@ from typing import IO, NoReturn
 
 from scrawler.supervisor import child
 from scrawler.supervisor.signals import terminal_signals_later
-from scrawler.tuples.classes import write_inits
 
 _FILES = "/proc/self/fd"
 _SPARED = 12  # descriptors that are left to the supervisor, for its database and for processes that it starts
@@ -77,7 +76,6 @@ def forked_processes(number: int) -> list[ForkedProcess]:
     Raises what a standard output raises that cannot be written; then none is left.
     """
     sys.stdout.flush()  # text that waits to be written would be written by each process
-    write_inits()
     forked: list[ForkedProcess] = []
     with ExitStack() as undo, ExitStack() as spared:
         try:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.machine_run import Launch
 from scrawler.settings import Settings, private_values
-from scrawler.tuples.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from sys import maxsize
-from typing import Final
+from typing import Final, NamedTuple
 
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
 from scrawler.urls.hrefs import in_bytes
 from scrawler.urls.lookup import (
@@ -47,7 +45,6 @@ _EXTERNAL: Final = Verdict.EXTERNAL
 _SAME_PAGE: Final = Verdict.SAME_PAGE
 
 
-@quick
 class Analysis(NamedTuple):
     """The links of one page: distinct normalised URLs in document order, and verdict -> times over all hrefs.
 

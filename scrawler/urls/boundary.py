@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from scrawler.model.scope import Boundary, Scope
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.scope import host_port, registrable_domain
 
 _NOUNS = {Boundary.HOST: "host", Boundary.DOMAIN: "domain"}

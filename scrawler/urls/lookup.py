@@ -13,10 +13,9 @@ newest that came once it keeps the bytes, so that few are learned twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from scrawler.compiled import compiled_part
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import HTTP_SCHEMES, is_plain_name
 from scrawler.urls.traps import UrlLimits
 from scrawler.urls.verdict import Verdict

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from ada_url import join_url, normalize_url
 
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 from scrawler.urls.ports import is_refused_port
 from scrawler.urls.punycode import PREFIX, has_bad_label
 from scrawler.urls.verdict import Verdict
@@ -40,7 +38,6 @@ is_plain_url: Final = re.compile(
 _SHOWN = 40  # characters of a bad part that a message quotes
 
 
-@quick
 class Normalised(NamedTuple):
     """A normalised URL, or an empty `url` and the reason."""
 

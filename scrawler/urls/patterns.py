@@ -7,10 +7,8 @@ Folding is conservative, words stay words: whatever a person could have named di
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 from scrawler.urls.scope import origin
 
 _FOLDS: Final = re.compile(r"[0-9;?]")  # a URL without any of these behind its origin is its own pattern
@@ -22,7 +20,6 @@ _SHORTEST_ID = 8  # characters of a token; of shorter ones only the digits are f
 _ID_RUNS = 3  # nobody writes a token of letters with so many runs of digits by hand; in mixed case, with 2
 
 
-@quick
 class Patterns(NamedTuple):
     """The patterns of one URL: its own, and that of all queries of its path (`http://h/shop?**`).
 

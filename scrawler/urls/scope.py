@@ -8,13 +8,13 @@ which are one name to the DNS: a URL keeps the dot, and is asked for with it, as
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Protocol
 
 from publicsuffixlist import PublicSuffixList
 
 from scrawler.model.scope import Scope
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import HTTP_SCHEMES
 
 _DOMAINS_KEPT = 16_384  # hosts whose registrable domain is remembered

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.verdict import Verdict
 
 _BEFORE_PATH: Final = 2  # "http://" has so many slashes

@@ -29,7 +29,6 @@ TESTS = {
     SIMHASH: ["tests/unit/extract/test_extract_simhash.py"],
     "scrawler.fetch._heads": ["tests/unit/fetch/test_fetch_heads.py"],
     "scrawler.store._sums": ["tests/unit/store/test_sqlite_sums.py"],
-    "scrawler.tuples._quick": ["tests/unit/test_tuples.py"],
     "scrawler.urls._lookup": [
         "tests/unit/urls/test_urls_analyzer.py",
         "tests/unit/urls/test_urls_elsewhere.py",

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -216,19 +215,3 @@ def test_all_extras_stand_where_it_is_told_how_to_install_them() -> None:
     assert len(extras) > 5
     told = re.findall(r"'\.\[(\w+)\]'", _read(DOCS / "how-to/install.md"))
     assert sorted(told) == sorted(extras)
-
-
-def test_the_reference_of_the_library_says_what_a_dataclass_takes(tmp_path: Path) -> None:
-    """Griffe knows dataclasses by Python's name, under which no module imports them.
-
-    It reads all modules of a package: here a copy of one alone.
-    """
-    griffe = pytest.importorskip("griffe", reason="griffe is not installed: pip install -e '.[docs]'")
-    extensions = griffe.load_extensions("docsite.declared")
-    for file in ("scrawler/__init__.py", "scrawler/insight/__init__.py", "scrawler/insight/answer.py"):
-        copy = tmp_path / file
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / file, copy)
-    found = griffe.load("scrawler.insight.answer", extensions=extensions, search_paths=[str(tmp_path)])["Fact"]
-    assert "dataclass" in found.labels
-    assert [one.name for one in found.parameters] == ["self", *(one.name for one in fields(answer.Fact))]

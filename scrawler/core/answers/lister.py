@@ -8,7 +8,7 @@ a sitemap does not, for its rows are many.
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.long_pages import LongPage, long_page
@@ -25,7 +25,6 @@ from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result
 from scrawler.model.terms import url_hash
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.verdict import Verdict
 
 _SLICE = 250  # URLs listed before others have the turn: some 3 ms

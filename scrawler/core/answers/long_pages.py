@@ -7,7 +7,7 @@ it over after a kill reads the page again, and finds none of its links listed.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.page_read import PageRead
@@ -16,7 +16,6 @@ from scrawler.core.traps.alike import LinkClass
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.analyzer import Analysis
 
 MANY_LINKS = 2_000  # below that a page is listed in one go

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import inf
+from typing import NamedTuple
 
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.origins import Origins
@@ -22,7 +23,6 @@ from scrawler.fetch.downloader import Request
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.model.windows import until_open
-from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
 
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full

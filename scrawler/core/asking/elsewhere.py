@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.origins import Origins, answer_of, copy_of
@@ -24,7 +24,6 @@ from scrawler.model.robots import RobotsRow
 from scrawler.model.scope import Scope
 from scrawler.model.servers import Slot
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import host_port, site_key
 from scrawler.urls.scope import origin as origin_of
 

@@ -19,14 +19,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.core.blame.slots import MAKING, Read, Remains, killed_for_memory, machine_of, reading_file, remains_of
 from scrawler.faults import Fault
 from scrawler.flocks import lock_if_possible
 from scrawler.model.suspects import CONDEMNED, SUSPECTED, SuspectRow
 from scrawler.model.terms import url_hash
-from scrawler.tuples.classes import NamedTuple
 
 _LONGEST = 1 << 24  # bytes of a file that are read; it may have been written by anybody
 _FAULT = re.compile(r"^Fatal Python error: (.*)$", re.MULTILINE)

@@ -17,10 +17,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrawler.flocks import SUPPORTED, try_lock
-from scrawler.tuples.classes import NamedTuple
 
 SUFFIX = ".reading"
 MAKING = ".reading-new"  # of a file that is not locked yet

@@ -7,8 +7,7 @@ the list; the first that does is the answer to why a crawl is not over.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-
-from scrawler.tuples.classes import NamedTuple
+from typing import NamedTuple
 
 
 class Opener(NamedTuple):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from scrawler.core.distribution.distributor import Collecting
 from scrawler.core.party.site import SiteContext
-from scrawler.tuples.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -28,7 +29,6 @@ from scrawler.model.claims import ClaimedSite, HeldSites
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.seeds import Seed, SeedState
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import dataclass
 
 T = TypeVar("T")
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from scrawler.core.asking.elsewhere import Elsewhere
@@ -30,7 +31,6 @@ from scrawler.model.machines import Command, Living, MachineState, Orders
 from scrawler.model.servers import Standing
 from scrawler.settings import Settings
 from scrawler.threads import start
-from scrawler.tuples.classes import dataclass
 
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
 

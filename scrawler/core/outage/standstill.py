@@ -10,6 +10,7 @@ the usual way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,6 @@ from scrawler.fetch.downloader import Response
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.model.results import UNREACHED, Result
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import dataclass
 
 if TYPE_CHECKING:
     from threading import RLock

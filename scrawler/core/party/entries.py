@@ -9,12 +9,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrawler.archive.gzipping import from_zlib_stream, zlib_stream
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 
 _OPENED = 32  # entries of a chunk that are unpacked at a time
 
@@ -30,7 +28,6 @@ class EntryRole(Enum):
 _PAGE: Final = EntryRole.PAGE
 
 
-@quick
 class Entry(NamedTuple):
     """One listed URL; `position` is where it stands in the lister's lane of its role, `not_before` UTC milliseconds.
 

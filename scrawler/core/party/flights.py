@@ -5,7 +5,8 @@ A flight goes with its request as the tag, and comes back with the response.
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
@@ -15,13 +16,10 @@ from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import robots_url
 from scrawler.model.lanes import NORMAL
 from scrawler.model.visits import KnownVisit
-from scrawler.tuples.classes import NamedTuple, dataclass
-from scrawler.tuples.quick import quick
 from scrawler.urls.scope import host_port
 from scrawler.urls.scope import origin as origin_of
 
 
-@quick
 class PageFlight(NamedTuple):
     """A page in flight: which entry of which lane, for which party."""
 

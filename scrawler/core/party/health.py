@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 from scrawler.core.party.decisions import PUSH_BACK, out_of_patience
@@ -26,7 +26,6 @@ from scrawler.model.lanes import LaneKey
 from scrawler.model.results import UNREACHED
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import dataclass
 
 _TOO_MANY: Final = 429
 _UNMINDED: Final = 2  # failures in a row after which the next request goes out as usual

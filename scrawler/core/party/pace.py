@@ -8,9 +8,8 @@ the pause after it is shorter, and shortened faster.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
-
-from scrawler.tuples.classes import dataclass
 
 _FAST: Final = 0.8  # by which the pause is multiplied with each answer
 _SLOWLY: Final = 0.995  # ... near that with which the host has refused

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import NamedTuple
 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import end_reason, limit_reached
@@ -16,8 +17,6 @@ from scrawler.model.deltas import Rehoming
 from scrawler.model.lanes import LEFTOVER, NORMAL, ChunkRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis, url_hash
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 from scrawler.urls.verdict import Verdict
 
 _HOMES = 50  # URLs of seeds, of one site, that are remembered as fetched
@@ -27,7 +26,6 @@ AskOn = Callable[[SiteContext, SeedContext], bool]
 FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
 
 
-@quick
 class Choice(NamedTuple):
     """What a site fetches next."""
 

@@ -8,7 +8,7 @@ payloads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil, inf
 from types import MappingProxyType
@@ -35,7 +35,6 @@ from scrawler.model.seeds import EndReason
 from scrawler.model.servers import Slot
 from scrawler.model.visits import KnownVisit
 from scrawler.model.windows import Window
-from scrawler.tuples.classes import dataclass
 
 LONG_REST = 60.0  # seconds
 _SHORT_REST = 5.0  # seconds; of what a dead machine leaves all may have to rest, which would fill all places

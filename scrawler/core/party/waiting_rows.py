@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrawler.model.rows import ExternalRow, PageRow
 from scrawler.model.terms import url_hash
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 
 _PROTOCOL: Final = 5  # the newest one: nobody else reads these bytes
 
@@ -44,7 +42,6 @@ class WaitingRows:
         self._rows.append(b"".join((pickle.dumps(tuple(row), _PROTOCOL), b"")))
 
 
-@quick
 class Finding(NamedTuple):
     """Where an external URL was found first, and how often since: one object for all that a page has brought.
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.archive.proof import WarcFile, open_warc
 from scrawler.model.records import CdxRow
-from scrawler.tuples.classes import NamedTuple
 
 
 class Known(NamedTuple):

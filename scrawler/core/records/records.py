@@ -12,11 +12,11 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from scrawler.archive import locks
@@ -27,7 +27,6 @@ from scrawler.archive.repair import cut_tail, discard, records_between, set_asid
 from scrawler.core.records.holding import Known, all_known, last_known, own_end, was_begun
 from scrawler.errors import ArchiveError, UnreadableError
 from scrawler.model.records import CdxRow
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 WARC = ".warc.gz"
 _LONGEST_NAME = 200  # characters

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import takewhile
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.archive.proof import Record, WarcFile
 from scrawler.core.records.holding import all_known
 from scrawler.model.records import CdxRow
-from scrawler.tuples.classes import NamedTuple
 
 
 class Problem(StrEnum):

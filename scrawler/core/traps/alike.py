@@ -8,6 +8,7 @@ are not done yet, lead to other pages, and are never capped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
@@ -16,7 +17,6 @@ from scrawler.core.traps.hashes import PackedHashes
 from scrawler.core.traps.says import Says
 from scrawler.core.traps.tally import LITTLE_LEFT, Tally
 from scrawler.core.traps.yields import Yield
-from scrawler.tuples.classes import dataclass
 
 LINKS_AS: Final = "links as on "  # begins the pattern of pages with the same links
 _CLASSES: Final = 512  # sets of links that a party remembers

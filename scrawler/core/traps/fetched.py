@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 from scrawler.urls.hrefs import in_bytes
 from scrawler.urls.patterns import Patterns, patterns_of
 
 
-@quick
 class FetchedPage(NamedTuple):
     """What is known of a fetched page by its URL and its links."""
 

@@ -26,7 +26,7 @@ from array import array
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrawler.core.traps.says import Says
 from scrawler.extract.simhash import (
@@ -40,7 +40,6 @@ from scrawler.extract.simhash import (
     picture_hash,
     words_in,
 )
-from scrawler.tuples.classes import NamedTuple
 
 _EMBEDDED: Final = re.compile(
     rb"<(?:iframe|frame|video|audio|source|embed|object)\b[^>]{0,2000}?\b(?:src|data)\s*=\s*[\"']?\s*([^\"'\s>]+)",

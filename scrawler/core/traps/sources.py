@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from scrawler.core.traps.says import Says
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.patterns import patterns_of
 
 LIST: Final = 10  # URLs of one kind that make a page a list of them

@@ -8,7 +8,7 @@ that lead from one to the next (`generations`). What a list names is held by non
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
@@ -26,14 +26,11 @@ from scrawler.extract.links import PageLinks
 from scrawler.extract.simhash import Fingerprint
 from scrawler.model.rows import PatternRow
 from scrawler.model.terms import url_hash
-from scrawler.tuples.classes import NamedTuple
-from scrawler.tuples.quick import quick
 from scrawler.urls.patterns import patterns_of
 
 _ROWS: Final = 1_000  # capped URLs of a pattern that are listed all the same, so that each has a row
 
 
-@quick
 class Noted(NamedTuple):
     """What is to be done about a page."""
 

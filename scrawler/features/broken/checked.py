@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Self
 
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 
 _WHOLE = frozenset((EndReason.COMPLETED, EndReason.COVERED, EndReason.ENDLESS))

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,6 @@ from scrawler.features.broken.references import PageReferences, References, in_w
 from scrawler.features.report.html import html_page
 from scrawler.insight.sections import Report, Section, Table
 from scrawler.settings import Settings, crawl_title, of_archive
-from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -36,7 +36,6 @@ from scrawler.store.claims.seeds import Seeds, SeedView
 from scrawler.store.reading.candidates import Candidates
 from scrawler.store.reading.page_lists import PageFilter, PageLists
 from scrawler.store.reading.traces import Traces
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.normalise import normalise
 
 _MOST_PAUSE = 60.0  # seconds for which a host is left alone that asks for more: nobody waits for a check for hours

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
@@ -30,7 +30,6 @@ from scrawler.store.engines.rows import sliced
 from scrawler.store.reading.page_lists import Last, PageFilter, PageLists, PageView
 from scrawler.store.reading.pages import Pages
 from scrawler.store.reading.traces import Traces
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 
 # What stands in the way of everybody who follows a link. What the crawl itself refuses (robots.txt, private addresses,

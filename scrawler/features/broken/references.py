@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from scrawler.assembly.urls import make_analyzer
 from scrawler.extract.links import LinkPolicy, PageLinks
@@ -20,7 +21,6 @@ from scrawler.settings import Settings
 from scrawler.store.engines.engine import Database
 from scrawler.store.reading.page_lists import PageView
 from scrawler.store.reading.traces import Traces
-from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.filetype import is_refused_type, refused_types

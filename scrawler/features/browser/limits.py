@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from scrawler.features.browser.settings import BrowserSettings
-from scrawler.tuples.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

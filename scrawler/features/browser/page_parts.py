@@ -19,9 +19,9 @@ import asyncio
 import time
 from collections import Counter, OrderedDict
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrawler.core.asking.origins import ROBOTS_FRESH, ROBOTS_REDIRECTS, Origins
 from scrawler.core.asking.robots_body import ROBOTS_BYTES, robots_body
@@ -36,7 +36,6 @@ from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.fetch.retry_after import retry_after
 from scrawler.fetch.robots import RobotsRules, robots_url
 from scrawler.model.results import Result
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import host_port

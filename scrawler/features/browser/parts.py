@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.features.browser.limits import BrowserLimits
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.wire import header_values
-from scrawler.tuples.classes import NamedTuple
 
 _FIELDS_LEFT_OUT = frozenset(  # they speak of the transfer, or would have the browser ask by itself
     {"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "alt-svc", "nel"}

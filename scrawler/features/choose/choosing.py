@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import host_port, registrable_domain
 
 _Z = 1.96  # of the normal distribution: 95 % of it lie within

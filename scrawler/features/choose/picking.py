@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, insert, or_, select, update
 from sqlalchemy import case as sql_case
@@ -28,7 +28,6 @@ from scrawler.store.lists.orphans import OrphanWriter
 from scrawler.store.lists.relisting import let_go_on, sites_in_work
 from scrawler.store.schema.tables import candidate, inbox, lane, outbox, page, seed, site
 from scrawler.store.schema.whole import all_tables
-from scrawler.tuples.classes import NamedTuple
 
 _SEEDS = 200  # of one transaction
 _ROWS = 1_000  # of one transaction

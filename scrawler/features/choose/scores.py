@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 from sqlalchemy import func as sql
@@ -15,7 +15,6 @@ from scrawler.store.engines.hash_ranges import HashRanges, read_by_hash
 from scrawler.store.engines.rows import AnySelect, bytes_literals, sliced
 from scrawler.store.reading.candidates import PROMOTED, Candidates, fewer_than_looked_up, those_of_seeds
 from scrawler.store.schema.tables import page, seed, url_state
-from scrawler.tuples.classes import NamedTuple
 
 _READ = 5_000  # seeds of one query
 # A bare column would choose the index on states, and sort all that it has.

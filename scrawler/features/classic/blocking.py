@@ -7,7 +7,7 @@ import ssl
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from time import monotonic, sleep, time
 from typing import Any
@@ -25,7 +25,6 @@ from scrawler.fetch.old_tls import explained
 from scrawler.fetch.traffic import too_much
 from scrawler.fetch.unasked import KeptConnections
 from scrawler.model.results import Result
-from scrawler.tuples.classes import dataclass
 
 _MOST_WAYS = 1_000  # ways of asking a host that are kept
 # What it is called when a connection ends before anything was answered; urllib3 takes a proxy that ends one for lost.

@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any, cast
@@ -25,7 +25,6 @@ from scrawler.fetch.old_tls import LEGACY_SERVER_CONNECT
 from scrawler.fetch.traffic import most_beside, too_much
 from scrawler.fetch.unasked import KeptConnections
 from scrawler.model.proxy import Proxy
-from scrawler.tuples.classes import dataclass
 
 PIECE = 64 * 1024  # bytes of a body that are read at a time
 _FRAMING = (b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection")

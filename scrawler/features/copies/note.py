@@ -9,12 +9,11 @@ import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from scrawler.model.copies import Copies
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import dataclass
 
 _NAME = "copies.json"
 

@@ -6,7 +6,7 @@ What is known of a page is enough to ask whether it is still as it was then, and
 from __future__ import annotations
 
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.archive.reading import StoredAnswer
 from scrawler.archive.record import RevisitOf
@@ -14,7 +14,6 @@ from scrawler.core.party.archived import Records, generation
 from scrawler.model.row_kinds import Row, RowKind
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, conditions
-from scrawler.tuples.classes import NamedTuple
 
 _TOGETHER = 4_096  # payloads, or pages, in one generation
 _OF_SITE = 24  # generations of a site: some 100,000 payloads, in 4 MB, and as many pages, in 12 MB

@@ -10,13 +10,13 @@ while, and are for forms that change something.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from selectolax.lexbor import LexborNode
 
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.trees import tree_of
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import normalise
 
 _MOST_FORMS = 20  # of a page that are looked at

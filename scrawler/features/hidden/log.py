@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, select, true
 from sqlalchemy import func as sql
@@ -12,7 +12,6 @@ from scrawler.features.hidden.rows import SearchQueryRow, SearchRow
 from scrawler.features.hidden.tables import search, search_query
 from scrawler.store.engines.engine import Database
 from scrawler.store.schema.tables import page, seed
-from scrawler.tuples.classes import NamedTuple
 
 _LONGEST_WAY = 20  # pages between a URL and the query that led to it
 _SHOWN = 20  # queries of a report

@@ -17,9 +17,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import islice
-from typing import Any
-
-from scrawler.tuples.classes import NamedTuple
+from typing import Any, NamedTuple
 
 _WORD = re.compile(r"[^\W\d_]{3,30}")
 _MOST_TEXT = 1 << 20  # characters of a page that are read

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from scrawler.model.row_kinds import RowKind
-from scrawler.tuples.classes import NamedTuple
 
 
 class SearchRow(NamedTuple):

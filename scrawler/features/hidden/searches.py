@@ -13,7 +13,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from scrawler.extract.beginning import beginning
@@ -24,7 +24,6 @@ from scrawler.features.hidden.rows import SEARCH, SEARCH_QUERY, SearchQueryRow, 
 from scrawler.model.results import Result
 from scrawler.model.row_kinds import Row, RowKind
 from scrawler.model.terms import url_hash
-from scrawler.tuples.classes import NamedTuple
 
 MOST_FORMS = 3  # of a party that are asked, one after the other
 MOST_ANSWERS = 10  # pages of one answer

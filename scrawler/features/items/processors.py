@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, select, update
 
@@ -14,7 +14,6 @@ from scrawler.store.engines.engine import Database
 from scrawler.store.engines.faults import read_json
 from scrawler.store.engines.rows import AnyRow, inserting_new
 from scrawler.store.reading.committed import Place
-from scrawler.tuples.classes import dataclass
 
 _START = Place()
 

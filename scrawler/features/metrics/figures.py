@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, literal_column, select
 
@@ -16,7 +18,6 @@ from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnyRow
 from scrawler.store.schema.tables import machine, machine_statistics
 from scrawler.store.sums.reports import Reports
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib import import_module
 from math import inf
 from socket import AF_INET, AF_INET6, SHUT_RDWR, AddressFamily, socket
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrawler.api.log import LOG
@@ -28,7 +28,6 @@ from scrawler.model.machines import LEASE
 from scrawler.settings import Settings
 from scrawler.store.engines.engine import Database
 from scrawler.threads import start
-from scrawler.tuples.classes import NamedTuple
 
 _LOOPBACK = "127.0.0.1"
 _LONGER = 20.0  # how much longer the time between two readings is than one

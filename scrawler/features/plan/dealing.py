@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from threading import Event, RLock
 
 from scrawler.core.distribution.competition import FreeCompetition
@@ -16,7 +16,6 @@ from scrawler.features.plan.progress import Bound, Progress
 from scrawler.features.plan.rules import COMPETITIONS, PlanRules
 from scrawler.features.plan.site import SiteRun
 from scrawler.model.claims import enough_for_all
-from scrawler.tuples.classes import dataclass
 
 _TOLERANCE = 0.02  # the processor's use may be off by this share before waits are computed anew
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from statistics import median
+from typing import NamedTuple
 
 from scrawler.core.rules import tables_of_site
 from scrawler.features.plan.rules import Manners, PlannedSite
@@ -14,7 +15,6 @@ from scrawler.features.plan.sizes import AssumedSizes, drawn
 from scrawler.fetch.robots_text import MAX_ROBOTS, read_robots
 from scrawler.model.sizes import SizedSite
 from scrawler.settings import Settings, of_tables
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted
 
 RESPONSE = 0.5  # seconds; assumed where no answer is known

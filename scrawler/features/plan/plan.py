@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from heapq import nlargest
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.features.plan.inputs import Inputs
 from scrawler.features.plan.progress import Bound
 from scrawler.features.plan.rules import PlannedSite, PlanRules
 from scrawler.features.plan.simulation import Run, simulate
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import counted
 
 SHARES = (0.5, 0.9, 0.97, 0.99)  # it is told when these shares of all seeds are done

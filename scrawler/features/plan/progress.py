@@ -5,8 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from enum import StrEnum
-
-from scrawler.tuples.classes import NamedTuple
+from typing import NamedTuple
 
 _POINTS = 2_000  # so many points are kept at most
 

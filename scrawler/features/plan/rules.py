@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from math import inf, log, sqrt
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.core.distribution.competition import FreeCompetition
 from scrawler.errors import SettingsError
 from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.settings import Settings
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 # Seconds of one core, measured on pages of 14 KB of the synthetic web, 40 sites of 200 pages without delay, and 1,500
 # sites of one page; the parts differ by what parses a page.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 from scrawler.features.plan.agenda import Agenda
 from scrawler.features.plan.dealing import PlannedMachine, Pool
 from scrawler.features.plan.progress import Bound, Point, Progress
 from scrawler.features.plan.rules import PlannedSite, PlanRules
 from scrawler.features.plan.site import SiteRun
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 
 class Look(NamedTuple):

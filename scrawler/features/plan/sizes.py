@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 
 from scrawler.errors import SettingsError
 from scrawler.features.synthweb.site import SiteSizes
 from scrawler.features.synthweb.spec import WebSpec
-from scrawler.tuples.classes import dataclass
 from scrawler.units import counted
 
 _WRITTEN = re.compile(r"(pareto:)?(\d{1,9})", re.ASCII)

@@ -13,9 +13,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode
 
 import requests
@@ -32,7 +32,6 @@ from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.servers import Reserved
 from scrawler.settings import Settings
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, host_port, origin, site_key
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import normalise
 
 MOST_ENTRIES = 1_000

@@ -9,6 +9,7 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from scrawler.features.push.proof import Proof
@@ -16,7 +17,6 @@ from scrawler.features.push.proofs import KeyFiles
 from scrawler.features.push.store.pushes import KnownSite, Pushes
 from scrawler.model.scope import Scope
 from scrawler.store.claims.boundary import CrawlBoundary
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, site_key
 

@@ -11,6 +11,7 @@ import hmac
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from dns.exception import DNSException
 from dns.resolver import Resolver as DnsResolver
@@ -20,7 +21,6 @@ from scrawler.features.push.intake import MOST_URLS, Intake, Reply, digest_of
 from scrawler.features.push.store.owners import Owner, Owners, SiteReport
 from scrawler.features.push.store.pushes import KnownSite
 from scrawler.model.windows import SHORTEST, Window, read_window
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, origin
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hmac
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.features.push.asker import Answer
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, folder_of, origin
 

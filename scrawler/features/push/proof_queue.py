@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from scrawler.features.push.proof import Proof
 from scrawler.features.push.store.pushes import KnownSite
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 _ALL = 1_000  # proofs that wait, those of each kind
 _SITES = 1_000  # of which is remembered that their files could not be had

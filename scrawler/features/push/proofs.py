@@ -11,13 +11,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import NamedTuple
 
 from scrawler.errors import StoreError, message_of
 from scrawler.features.push.asker import Answer, Asker
 from scrawler.features.push.proof import Proof
 from scrawler.features.push.proof_queue import ProofQueue, Wanted
 from scrawler.features.push.store.pushes import KnownSite
-from scrawler.tuples.classes import NamedTuple
 
 _HOLDS = 86_400.0  # seconds
 _FAILS = 600.0

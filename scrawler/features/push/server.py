@@ -6,6 +6,7 @@ import ssl
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from typing import Any, cast
 
 import uvicorn
@@ -31,7 +32,6 @@ from scrawler.settings import Settings
 from scrawler.store.claims.boundary import CrawlBoundary
 from scrawler.store.engines.engine import Database
 from scrawler.threads import start
-from scrawler.tuples.classes import dataclass
 
 _CONNECTIONS = 512
 _OF_AN_ADDRESS = 32  # connections, unless it is a proxy that is trusted

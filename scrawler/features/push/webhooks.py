@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select, update
 from sqlalchemy import func as sql
@@ -21,7 +21,6 @@ from scrawler.store.claims.processes import runs
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import AnyRow, inserting_new
 from scrawler.store.schema.tables import machine
-from scrawler.tuples.classes import NamedTuple
 
 LEASE: Millis = 90_000  # for which others leave a webhook alone whose sender says nothing
 _LONGEST_ERROR = 500  # characters

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from scrawler.model.row_kinds import RowKind
 from scrawler.model.terms import Millis
 from scrawler.model.visits import UrlState
-from scrawler.tuples.classes import NamedTuple
 
 
 class SiteRates(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 from scrawler.api.opened import OpenedCrawl
@@ -16,7 +17,6 @@ from scrawler.features.revisit.log import Changes, ChangeView
 from scrawler.insight.contents import asked_for
 from scrawler.model.visits import ChangeKind
 from scrawler.store.lists.rounds import Rounds, RoundView
-from scrawler.tuples.classes import dataclass
 
 _MOST_IN_FEED = 1_000
 

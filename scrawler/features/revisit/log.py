@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from sqlalchemy import and_, or_, select
 from sqlalchemy import func as sql
@@ -15,7 +16,6 @@ from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnySelect
 from scrawler.store.lists.frontier import state_of
 from scrawler.store.schema.tables import page, seed, url_state
-from scrawler.tuples.classes import NamedTuple
 
 _READ = 1_000  # rows held in memory at a time
 _MOST = 1_000  # visits to a URL that are looked at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from scrawler.core.answers.page_read import PageRead
 from scrawler.core.party.context import SeedContext
@@ -27,7 +28,6 @@ from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.visits import KnownVisit, known_visit
-from scrawler.tuples.classes import NamedTuple
 
 
 class PageFound(NamedTuple):

@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from scrawler.errors import ScrawlerError
-from scrawler.tuples.classes import NamedTuple
 
 PAGE = 50_000  # resources of one list (sitemaps.org, "Sitemap file limits")
 CHANGES = 500  # changes of one list: each time that one is added, crawlers read the last list anew

@@ -14,10 +14,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from scrawler.errors import ScrawlerError
-from scrawler.tuples.classes import NamedTuple
 
 INDEX = "index.html"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

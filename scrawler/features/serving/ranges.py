@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from email.utils import formatdate
+from typing import NamedTuple
 
 from scrawler.dates import mail_date
-from scrawler.tuples.classes import NamedTuple
 
 _RANGE = re.compile(r"bytes\s*=\s*(?:(\d{1,18})\s*-\s*(\d{1,18})?|-\s*(\d{1,18}))\s*", re.IGNORECASE)
 _TAG = re.compile(r'(?:W/)?"[^"]*"')

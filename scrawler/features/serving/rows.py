@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -37,7 +37,6 @@ from scrawler.features.serving.engines import engine_for
 from scrawler.features.serving.scanner import RowPage
 from scrawler.features.serving.tables import PublishedDatabase, PublishedTable, TablesError
 from scrawler.features.serving.values import bytes_of, is_broken, millis, plain, read_as, segment, shown
-from scrawler.tuples.classes import NamedTuple
 from scrawler.units import counted
 
 _ROWS = 500  # that are read at a time

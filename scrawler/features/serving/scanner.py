@@ -13,11 +13,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.features.serving.catalogue import Catalogue, CatalogueWriter, Found, Resource
 from scrawler.features.serving.folder import FileInFolder, Folder, FolderError, stamp_of, type_of
-from scrawler.tuples.classes import NamedTuple
 
 _BATCH = 250  # resources of a transaction
 _BLOCK = 1 << 20

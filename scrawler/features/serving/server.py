@@ -7,7 +7,7 @@ import ssl
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -17,7 +17,6 @@ from scrawler.features.inbound.connections import HEAD_BYTES, HEAD_S, WRITE_S, O
 from scrawler.features.inbound.orderly import OrderlyServer
 from scrawler.features.inbound.sockets import CountedSocket, bound
 from scrawler.features.serving.scanner import Scanner
-from scrawler.tuples.classes import NamedTuple
 
 log = logging.getLogger(__name__)
 

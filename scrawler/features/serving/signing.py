@@ -17,11 +17,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.errors import ScrawlerError
 from scrawler.regular import open_regular
-from scrawler.tuples.classes import NamedTuple
 
 COVERED = ("@method", "@authority", "@path", "@query")
 TAG = "scrawler"

@@ -8,6 +8,7 @@ import re
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from scrawler.features.serving import dumps
@@ -18,7 +19,6 @@ from scrawler.features.serving.lists import FOLDER, WELL_KNOWN, Lists
 from scrawler.features.serving.ranges import UNSATISFIABLE, Part, http_date, unsent, wanted_part
 from scrawler.features.serving.rows import RowError, Rows
 from scrawler.features.serving.templates import PageError, Templates
-from scrawler.tuples.classes import NamedTuple
 
 _XML = "application/xml"
 _HTML = "text/html; charset=utf-8"

@@ -10,11 +10,10 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.errors import ScrawlerError
 from scrawler.regular import read_regular
-from scrawler.tuples.classes import NamedTuple
 
 _PREFIX = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
 _KEYS = {"name", "columns", "key", "lastmod", "template", "prefix", "search", "most"}

@@ -15,11 +15,11 @@ from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
 from statistics import NormalDist
+from typing import NamedTuple
 
 from scrawler.errors import ScrawlerError
 from scrawler.features.synthweb.site import mix
 from scrawler.features.synthweb.spec import WebSpec
-from scrawler.tuples.classes import NamedTuple
 
 DAY_S = 86_400.0
 IN_CELL = 4.0  # changes, or bursts, that a cell of time has in the mean

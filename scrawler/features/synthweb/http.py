@@ -9,11 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from math import inf
-from typing import cast
+from typing import NamedTuple, cast
 
 from scrawler.features.synthweb.bandwidth import Bandwidth
 from scrawler.features.synthweb.pages import Answer
-from scrawler.tuples.classes import NamedTuple
 
 MAX_HEAD = 16 * 1024
 _READ_AHEAD = 64 * 1024  # bytes of pipelined requests taken in while one waits for its latency

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import dataclass
 from statistics import NormalDist
 
 from scrawler.features.synthweb.changes import Clock
@@ -13,7 +14,6 @@ from scrawler.features.synthweb.spec import Validators
 from scrawler.features.synthweb.text import TextBlock
 from scrawler.features.synthweb.validators import lie_of, validator_of, version
 from scrawler.features.synthweb.web import Kind, SyntheticWeb, Target
-from scrawler.tuples.classes import dataclass
 
 ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 ROBOTS_OPEN = b"User-agent: *\nDisallow:\n"

@@ -10,12 +10,11 @@ from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from scrawler.errors import SettingsError
 from scrawler.features.synthweb.spec import WebSpec
 from scrawler.features.synthweb.web import SyntheticWeb
-from scrawler.tuples.classes import NamedTuple
 
 _PORT = re.compile(r" at port (\d+)")
 _STOP_S = 10.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from statistics import NormalDist
 
 from scrawler.features.synthweb.spec import WebSpec
-from scrawler.tuples.classes import dataclass
 
 FANOUT = 3  # children in the tree that leads to every page of a section: 40 pages are 3 deep, 1,000,000 are 13
 PARETO_SHAPE = 1.2  # shape of the distribution of site sizes, near to what is measured on the real web

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from scrawler.errors import SettingsError
-from scrawler.tuples.classes import dataclass
 
 MAX_SITES = 10_000_000  # there are so many addresses from 127.10.0.1 upwards
 

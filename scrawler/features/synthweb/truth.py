@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import inf
 
 from scrawler.features.synthweb.spec import Hosts
 from scrawler.features.synthweb.web import Kind, SyntheticWeb, Target
 from scrawler.model.scope import Scope
-from scrawler.tuples.classes import dataclass
 
 MAX_REHOMING = 5  # redirects that a seed may follow across sites
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from email.utils import format_datetime, parsedate_to_datetime
 from enum import IntEnum
+from typing import NamedTuple
 
 from scrawler.features.synthweb.changes import Clock, PageChanges
 from scrawler.features.synthweb.site import mix
 from scrawler.features.synthweb.spec import Validators
-from scrawler.tuples.classes import NamedTuple
 
 _LONG_AGO = -1e9  # virtual seconds: when a page that never changes, or says so, was last modified
 _YEAR_S = 365 * 86_400.0

@@ -9,6 +9,7 @@ import struct
 from enum import IntEnum
 from functools import lru_cache
 from ipaddress import IPv4Address
+from typing import NamedTuple
 
 from scrawler.errors import SettingsError
 from scrawler.features.synthweb.changes import Changes, PageChanges
@@ -24,7 +25,6 @@ from scrawler.features.synthweb.site import (
     slow_share,
 )
 from scrawler.features.synthweb.spec import Hosts, WebSpec
-from scrawler.tuples.classes import NamedTuple
 
 TOPICS = 7  # folders of a site: a page's number modulo this is its topic
 FIRST_ADDRESS = int(IPv4Address("127.10.0.1"))

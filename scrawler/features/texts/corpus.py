@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrawler.errors import EndlessPageError, RecordsLostError, SettingsError
 from scrawler.extract.beginning import beginning
@@ -30,7 +31,6 @@ from scrawler.model.results import Result
 from scrawler.seeds.table_files import Column, Kind
 from scrawler.store.engines.engine import Database
 from scrawler.store.reading.page_lists import Last, PageFilter, PageLists, PageView
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 _HTML = ("text/html", "application/xhtml+xml")
 _PLAIN = "text/plain"

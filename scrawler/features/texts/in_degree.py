@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from scrawler.errors import NotCrawledError, RecordsLostError
 from scrawler.features.revisit.policies.importance import MOST_RANKS, by_links
@@ -18,7 +19,6 @@ from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.store.engines.engine import Database
 from scrawler.store.reading.page_lists import Last, PageFilter, PageLists
-from scrawler.tuples.classes import dataclass
 
 _LEADING = (Result.FETCHED.value, Result.REDIRECT.value, Result.TOO_LARGE.value)  # these may lead to other URLs
 _ANSWERED = (*_LEADING, Result.HTTP_ERROR.value)  # a visit with another result says nothing of what is there

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -31,7 +32,6 @@ from scrawler.store.claims.crawls import Crawl
 from scrawler.store.engines.engine import Database
 from scrawler.store.reading.page_lists import PageFilter, PageLists
 from scrawler.store.reading.pages import Pages
-from scrawler.tuples.classes import dataclass
 
 _READ = 1 << 20
 

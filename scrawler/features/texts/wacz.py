@@ -21,11 +21,10 @@ from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, BinaryIO, Self
+from typing import IO, Any, BinaryIO, NamedTuple, Self
 
 from scrawler.archive.gzipping import GZIP
 from scrawler.dates import iso_date
-from scrawler.tuples.classes import NamedTuple
 
 VERSION = "1.1.1"
 _BLOCK = 3_000  # lines of the index that are packed together: what a player reads to find one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +20,6 @@ from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.faults import read_object
 from scrawler.store.engines.rows import AnyRow
 from scrawler.store.schema.tables import crawl, machine
-from scrawler.tuples.classes import dataclass
 
 _SITES = "sites"  # the key of the settings of single hosts
 EMPTY: Mapping[str, Mapping[str, Any]] = MappingProxyType({})

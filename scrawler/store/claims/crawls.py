@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -20,7 +21,6 @@ from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.faults import read_object, read_word
 from scrawler.store.engines.rows import AnyRow, inserted_id, inserting_new
 from scrawler.store.schema.tables import crawl, machine, run, seed, site
-from scrawler.tuples.classes import dataclass
 
 _THE_CRAWL = 1
 _NAME = re.compile(CRAWL_NAME)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from time import monotonic
+from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, select, update
 
@@ -27,7 +28,6 @@ from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import AnyRow, sliced
 from scrawler.store.schema.tables import errand, machine, robots, site
-from scrawler.tuples.classes import NamedTuple
 
 LENT: Millis = 60_000  # for so long a host is kept free for a request, as it may take long
 _BEGIN: Millis = 10_000  # within which that has to begin

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sqlalchemy import (
     ColumnElement,
@@ -50,7 +50,6 @@ from scrawler.store.engines.faults import read_json
 from scrawler.store.engines.locking import lock_free, skips_locked
 from scrawler.store.engines.rows import AnyRow, inserted_id
 from scrawler.store.schema.tables import crawl, machine, run, site
-from scrawler.tuples.classes import NamedTuple
 
 _NONE = Living()
 _FREE = select(site.c.id).where(FREE).limit(1).scalar_subquery()

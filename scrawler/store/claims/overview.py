@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, and_, literal_column, select, true
 from sqlalchemy import func as sql
@@ -15,7 +16,6 @@ from scrawler.store.claims.processes import runs
 from scrawler.store.engines.faults import read_word
 from scrawler.store.engines.rows import AnyRow, AnySelect, in_state
 from scrawler.store.schema.tables import crawl, machine, machine_statistics, seed, site, thread_statistics
-from scrawler.tuples.classes import dataclass
 
 LIVING = (MachineState.RUNNING.value, MachineState.PAUSED.value, MachineState.STOPPING.value)
 _RATE_SPAN = 60_000  # milliseconds over which a rate is taken

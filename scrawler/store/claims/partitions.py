@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.feature import part_of_feature
 from scrawler.model.machines import Living
 from scrawler.model.partitions import OPEN_KINDS, PartitionKind
 from scrawler.store.claims.sites import Open
 from scrawler.store.engines.engine import Database
-from scrawler.tuples.classes import NamedTuple
 
 
 class Narrowed(NamedTuple):

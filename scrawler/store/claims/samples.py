@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, delete, select
 
@@ -18,7 +19,6 @@ from scrawler.store.claims.overview import LIVING
 from scrawler.store.engines.locking import lock_free
 from scrawler.store.engines.rows import inserting_new, sliced
 from scrawler.store.schema.tables import machine, machine_statistics, thread_statistics
-from scrawler.tuples.classes import NamedTuple
 
 SAMPLE_EVERY: Millis = 10_000  # a machine looks so often whether there is something new to be written
 THINNED_EVERY: Millis = 60_000

@@ -6,9 +6,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 from sqlalchemy import case as sql_case
@@ -26,7 +27,6 @@ from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.faults import read_json, read_word
 from scrawler.store.engines.rows import SEED_COLUMNS, AnyRow, bytes_literals, in_order_of_id, seed_of, sliced
 from scrawler.store.schema.tables import machine, seed, site
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")

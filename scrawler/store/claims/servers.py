@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from time import monotonic
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, literal_column, select
 
@@ -25,7 +26,6 @@ from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import sliced
 from scrawler.store.schema.tables import machine, server, server_place
-from scrawler.tuples.classes import NamedTuple
 
 _ANYWHERE = ""  # the address under which a machine notes that it lives alone
 _NOBODY = 0  # machine id of the row that all lock first, so that they go one at a time; its share is the version

@@ -7,6 +7,7 @@ lets go of a site: so none ends as done while it has a seed to crawl.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, exists, or_, select, update
 from sqlalchemy import case as sql_case
@@ -21,7 +22,6 @@ from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.locking import skips_locked
 from scrawler.store.engines.rows import AnyRow, AnySelect, among, bytes_literals, in_state, sliced
 from scrawler.store.schema.tables import machine, seed, site
-from scrawler.tuples.classes import NamedTuple
 
 _HOMES = "http://", "https://", "http://www.", "https://www."  # what home pages of a site begin with
 GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)

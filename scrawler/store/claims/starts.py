@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 
@@ -16,7 +17,6 @@ from scrawler.store.claims.overview import MachineView
 from scrawler.store.claims.processes import identify, runs
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.schema.tables import crawl
-from scrawler.tuples.classes import dataclass
 
 # A machine that has not come after so long will not come: it has failed, or its host's command was ended.
 LONGEST: Millis = 60_000

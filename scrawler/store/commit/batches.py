@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -12,7 +13,6 @@ from sqlalchemy import Connection
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.row_kinds import RowKind, rows_of_kind
 from scrawler.model.row_kinds import Rows as FeatureRows
-from scrawler.tuples.classes import dataclass
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection, or_, select, update
 from sqlalchemy import case as sql_case
@@ -31,7 +32,6 @@ from scrawler.store.engines.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.lists.frontier import state_of
 from scrawler.store.lists.openings import Opening, Party, opening
 from scrawler.store.schema.tables import inbox, lane, machine, outbox, page, seed, site, url_state
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 
 PUSHED = 2  # value of inbox.guest: somebody else has sent it, and it comes before all others

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +23,6 @@ from scrawler.store.engines.faults import mapped
 from scrawler.store.engines.rows import AnyRow, AnySelect
 from scrawler.store.schema.ddl import CLOCK, dialect_of
 from scrawler.store.schema.migrations import check_columns, check_version, migrate
-from scrawler.tuples.classes import dataclass
 
 T = TypeVar("T")
 

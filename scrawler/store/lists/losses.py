@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, case, delete, insert, select, update
 from sqlalchemy import func as sql
@@ -12,7 +14,6 @@ from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import sliced
 from scrawler.store.lists.vain import VainRevisits
 from scrawler.store.schema.tables import loss
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 _REVISITS = case((loss.c.revisits == UNCOUNTED, 0), else_=loss.c.revisits)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Select, delete, select
 
@@ -22,7 +23,6 @@ from scrawler.store.lists.orphans import OrphanWriter
 from scrawler.store.lists.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.lists.vain import BY_PLACE, VainRevisits
 from scrawler.store.schema.tables import page, robots, robots_record, seed, site
-from scrawler.tuples.classes import NamedTuple
 
 _PLACES = 200  # rows of one transaction
 _COLUMNS = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum, auto
+from typing import NamedTuple
 
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import scope_of
 
 # So parties end for what their own URLs are: others of the site may be fetched, and the party goes on for them.

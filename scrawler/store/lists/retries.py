@@ -16,6 +16,7 @@ from base64 import b32decode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, false, or_, select, update
 from sqlalchemy import func as sql
@@ -28,7 +29,6 @@ from scrawler.store.engines.faults import read_json
 from scrawler.store.engines.rows import AnyRow, in_order_of_id
 from scrawler.store.lists.relisting import IS_WAITING, Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.schema.tables import page, rejection, seed
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.verdict import Verdict
 
 LIMITS = (EndReason.MAX_PAGES, EndReason.MAX_BYTES, EndReason.MAX_TIME, EndReason.MAX_DEPTH)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import func as sql
 from sqlalchemy import select
@@ -13,7 +13,6 @@ from scrawler.model.terms import Millis
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnySelect, sliced
 from scrawler.store.schema.tables import SEED_COUNTS, seed, seed_round
-from scrawler.tuples.classes import NamedTuple
 
 _READ = 1_000  # seeds held in memory at a time
 _COUNTS = [column.name for column in SEED_COUNTS]

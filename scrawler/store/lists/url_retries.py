@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
@@ -20,7 +21,6 @@ from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import HOME_URL, AnyRow, Reaches, sliced
 from scrawler.store.lists.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.schema.tables import page, seed, site, url_state
-from scrawler.tuples.classes import NamedTuple
 
 _PAGES = 1_000  # rows that are looked at, and marked, in one transaction
 _COLUMNS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import bindparam, select
 
@@ -13,7 +14,6 @@ from scrawler.store.claims.machines import Machines
 from scrawler.store.engines.engine import Database
 from scrawler.store.reading.traces import MOST_READ
 from scrawler.store.schema.tables import page
-from scrawler.tuples.classes import NamedTuple
 
 
 class ArchivedPage(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, and_, cast, literal, select, update
 from sqlalchemy import func as sql
@@ -14,7 +14,6 @@ from scrawler.store.engines.engine import Database, plain_rows
 from scrawler.store.engines.hash_ranges import HashRanges, read_by_hash
 from scrawler.store.engines.rows import AnySelect, greatest_bytes, sliced
 from scrawler.store.schema.tables import candidate, seed
-from scrawler.tuples.classes import NamedTuple
 
 _MERGED = 2_000  # URLs held in memory at a time
 PROMOTED = 0, 1, 2, 3  # all that the column may say: the index has it before the hash

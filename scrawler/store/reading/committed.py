@@ -10,8 +10,9 @@ for each of them has one transaction at a time.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 from sqlalchemy import func as sql
@@ -22,7 +23,6 @@ from scrawler.store.claims.overview import LIVING
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnySelect
 from scrawler.store.schema.tables import machine, page, seed
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 _READ = 500  # rows held in memory at a time
 _IN_HAND, _MOST_GAPS = 20_000, 500  # ids before the newest one that transactions may yet bring, and gaps among them

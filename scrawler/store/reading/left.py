@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, literal, literal_column, or_, select
 from sqlalchemy import func as sql
@@ -16,7 +17,6 @@ from scrawler.store.claims.overview import LIVING, is_over
 from scrawler.store.engines.engine import Database
 from scrawler.store.reading.sizes import SeedSize, sized
 from scrawler.store.schema.tables import machine, page, robots, seed, site
-from scrawler.tuples.classes import NamedTuple
 
 _SITES = 1_000  # sites that are read
 _LARGEST = 50  # seeds in work, those with the most left, whose sites are always among them

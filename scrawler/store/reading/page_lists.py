@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, case, false, or_, select
 
@@ -14,7 +15,6 @@ from scrawler.model.rows import PageRow
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnySelect, sliced
 from scrawler.store.schema.tables import page, relation, seed, seed_round
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 _READ = 1_000  # rows held in memory at a time
 _LOOKED_AT = 100_000  # rows that are read in the search for a few

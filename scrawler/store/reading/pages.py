@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, Table, literal, select
 from sqlalchemy import func as sql
@@ -20,7 +20,6 @@ from scrawler.model.terms import url_hash
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnyRow
 from scrawler.store.schema.tables import page, robots_record, seed
-from scrawler.tuples.classes import NamedTuple
 
 _COLUMNS = [page.c[name] for name in PageRow._fields]
 _CDX: list[ColumnElement[Any]] = [  # the fields of a CdxRow

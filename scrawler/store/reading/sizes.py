@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from math import sqrt
+from typing import NamedTuple
 
 from sqlalchemy import Column, ColumnElement, Connection, select
 from sqlalchemy import func as sql
@@ -14,7 +15,6 @@ from scrawler.model.seeds import SeedState
 from scrawler.model.sizes import SizedSite
 from scrawler.store.engines.engine import Database
 from scrawler.store.schema.tables import page, robots, seed, seed_round, site
-from scrawler.tuples.classes import NamedTuple
 
 _SITES_READ = 2_000  # sites that are read at a time
 

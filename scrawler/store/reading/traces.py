@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy import case as sql_case
@@ -36,7 +36,6 @@ from scrawler.store.schema.tables import (
     site,
     sitemap_url,
 )
-from scrawler.tuples.classes import NamedTuple
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
 MOST_READ = 20  # rows of one kind that are read for one URL: more say nothing new

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, literal_column, or_, select
 
@@ -32,7 +33,6 @@ from scrawler.store.claims.overview import LIVING, is_silent
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import AnyRow, in_state, sliced
 from scrawler.store.schema.tables import machine, pattern, seed, site
-from scrawler.tuples.classes import NamedTuple
 
 # A transaction has its time from its beginning, and may be committed so long after a look at that time.
 _LATE: Millis = 60_000

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy import ColumnElement, case, select
 from sqlalchemy import literal_column as number
 
 from scrawler.model.terms import Millis
 from scrawler.store.engines.rows import AnySelect
 from scrawler.store.schema.tables import page as page_table
-from scrawler.tuples.classes import NamedTuple
 
 DEEPEST = 100  # deeper pages count as of this depth
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)  # upper bounds of bytes, exclusive

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from operator import add
+from typing import NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -31,7 +32,6 @@ from scrawler.store.schema.tables import page as page_table
 from scrawler.store.sums.page_classes import DEEPEST, Wanted, of_wanted, single_pages
 from scrawler.store.sums.page_groups import groups_by_number
 from scrawler.store.sums.periods import committed_periods, first_number, period_of
-from scrawler.tuples.classes import NamedTuple
 
 _TYPES_READ = 2_000
 _KIND_OF = {

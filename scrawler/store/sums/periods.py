@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, select
 from sqlalchemy import literal_column as number
@@ -10,7 +11,6 @@ from sqlalchemy import literal_column as number
 from scrawler.model.terms import Millis
 from scrawler.store.engines.rows import AnySelect
 from scrawler.store.schema.tables import page
-from scrawler.tuples.classes import NamedTuple
 
 MOST_PERIODS = 40
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000, 60_000, 3_600_000, 86_400_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, literal, select, union_all
 from sqlalchemy import func as sql
@@ -36,7 +36,6 @@ from scrawler.store.schema.tables import (
     sitemap_url,
 )
 from scrawler.store.sums.page_classes import class_of
-from scrawler.tuples.classes import NamedTuple
 
 PARTIES = (1, 2, 10, 100, 1_000, 10_000, 100_000)  # upper bounds of the pages of a site, exclusive
 _VERDICTS_READ = 50_000  # seeds held in memory at a time; the more, the more of them have the same verdicts

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from math import inf
 
 from scrawler.clocks import boot_clock
@@ -28,7 +29,6 @@ from scrawler.features.cluster.agents.views import Detector, View
 from scrawler.features.cluster.agents.vigil import Vigil
 from scrawler.features.cluster.exchange.communicator import Arrival, Communicator, Delivery, Note, NoteBody, Receipt
 from scrawler.features.cluster.store.agents import KnownView, Mail
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 
 _SETTLE = 0.1  # seconds between two looks whether sites of another view are still here

@@ -8,9 +8,7 @@ between two askings nothing was sent, received or begun anywhere, nothing ever w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
-
-from scrawler.tuples.classes import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

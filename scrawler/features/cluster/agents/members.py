@@ -6,12 +6,12 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scrawler.errors import SettingsError
 from scrawler.regular import open_regular
-from scrawler.tuples.classes import dataclass
 
 MOST = 1_000  # agents of a crawl
 _LARGEST = 1 << 20  # bytes of the file

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 from scrawler.features.cluster.exchange.communicator import Batch, Communicator, Item, Receipt
 from scrawler.features.cluster.store.agents import Mail
-from scrawler.tuples.classes import dataclass
 
 _IN_HAND = 20_000  # URLs that are in memory, at most
 _READ = 1_000  # rows that one query reads

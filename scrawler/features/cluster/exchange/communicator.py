@@ -31,9 +31,8 @@ of the machine, and the address of each stands in its row; without, `address_of`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
-
-from scrawler.tuples.classes import dataclass
 
 MAX_MESSAGE = 1 << 20  # bytes of a message, with all around it
 MAX_ITEMS = 10_000  # URLs of a batch; a sender makes several batches of more

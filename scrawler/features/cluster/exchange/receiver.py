@@ -11,14 +11,13 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from scrawler.core.party.site import SiteContext
 from scrawler.errors import StoreBusyError
 from scrawler.features.cluster.exchange.communicator import Communicator, Delivery, Note, Receipt
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.scope import Scope
-from scrawler.tuples.classes import dataclass
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 

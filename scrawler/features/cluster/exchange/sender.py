@@ -12,12 +12,12 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
 from scrawler.errors import StoreBusyError
 from scrawler.features.cluster.exchange.communicator import MAX_ITEMS, MAX_MESSAGE, Batch, Communicator, Item, Receipt
-from scrawler.tuples.classes import dataclass
 
 LOOK_EVERY = 0.1  # seconds between two looks at the lists
 SEND_WAIT = 5.0  # seconds for which a list may wait to be full

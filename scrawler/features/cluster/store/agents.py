@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, insert, select, update
 
@@ -38,7 +38,6 @@ from scrawler.store.engines.faults import read_json
 from scrawler.store.engines.hash_ranges import HashRanges
 from scrawler.store.engines.rows import AnyRow, in_order_of_id, inserting_new, sliced
 from scrawler.store.schema.tables import candidate, inbox, machine, seed, site
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 
 _PAGE = 2_000  # rows that one query reads

@@ -12,7 +12,7 @@ ever write the same row, and `why` knows who has sent a URL.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, select, tuple_
 
@@ -30,7 +30,6 @@ from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import sliced
 from scrawler.store.schema.tables import candidate, inbox, outbox, seed
 from scrawler.store.upkeep.features import need
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import site_key
 
 _CANDIDATE = ("seed_id", "url_hash", "url", "depth", "count", "promoted", "referrer", "part")

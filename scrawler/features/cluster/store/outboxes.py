@@ -9,6 +9,7 @@ durable somewhere at any moment.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import func as sql
@@ -18,7 +19,6 @@ from scrawler.store.claims.overview import LIVING
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import sliced
 from scrawler.store.schema.tables import machine, outbox, site
-from scrawler.tuples.classes import NamedTuple
 
 _LONGEST_ID = 19  # digits of a machine's number
 

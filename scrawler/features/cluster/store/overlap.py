@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
 from scrawler.model.results import Result
 from scrawler.store.engines.engine import Database
 from scrawler.store.schema.tables import machine, page
-from scrawler.tuples.classes import NamedTuple
 
 _PAGES = 10_000  # rows that one query reads
 

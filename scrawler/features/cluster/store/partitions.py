@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
 
@@ -24,7 +25,6 @@ from scrawler.store.claims.shares import PATIENCE, FairShare
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.faults import read_json
 from scrawler.store.engines.rows import inserting_new
-from scrawler.tuples.classes import NamedTuple
 
 _TRIES = 20  # of a change that others come before
 

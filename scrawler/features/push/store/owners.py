@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy import func as sql
@@ -15,7 +17,6 @@ from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import AnyRow, sliced, window_of
 from scrawler.store.schema.tables import page, seed, site
-from scrawler.tuples.classes import NamedTuple, dataclass
 
 _KEPT = 1_000  # URLs that an owner has submitted which are remembered
 _SHOWN = 200  # URLs on a page

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy import func as sql
@@ -29,7 +31,6 @@ from scrawler.store.engines.bulk import BulkInsert
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import HOME_URL, AnyRow, sliced, window_of
 from scrawler.store.schema.tables import seed, site
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.urls.scope import scope_of
 
 BEAT_EVERY = 5.0  # seconds between two signs of life

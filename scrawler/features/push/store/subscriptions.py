@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -11,7 +11,6 @@ from scrawler.features.push.store.tables import subscription
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.rows import AnyRow
-from scrawler.tuples.classes import NamedTuple
 
 ASKED, ACTIVE, DENIED, LEAVING, LEFT, FAILED = "asked", "active", "denied", "leaving", "left", "failed"
 _DUE = 100  # subscriptions that are looked at together

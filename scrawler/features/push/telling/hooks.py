@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from scrawler.features.push.telling.message import MOST_CHANGES, fitting, message_body, signed_headers
@@ -12,7 +13,6 @@ from scrawler.features.push.telling.sender import Sender, Sent
 from scrawler.features.push.webhooks import Hook, SettledChanges, Webhooks
 from scrawler.features.revisit.log import Changes
 from scrawler.model.terms import Millis, url_hash
-from scrawler.tuples.classes import dataclass
 
 TRY_SECONDS = 30.0  # of one try; less than a sender's lease
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 3600.0  # seconds between two tries

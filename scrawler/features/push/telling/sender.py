@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import certifi
@@ -14,7 +14,6 @@ import pycurl
 
 from scrawler.fetch import guard
 from scrawler.fetch.retry_after import retry_after
-from scrawler.tuples.classes import NamedTuple
 
 _MOST_READ = 64 * 1024  # bytes of an answer, of which nothing is kept
 _MOST_HEAD = 64 * 1024

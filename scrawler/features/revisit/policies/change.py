@@ -17,9 +17,9 @@ from enum import Enum, auto
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
+from typing import NamedTuple
 
 from scrawler.features.revisit.policies.estimator import DAY_S, YEAR_S, Gamma
-from scrawler.tuples.classes import NamedTuple
 
 MOST_TEXT = 1 << 20  # characters of a page that are looked at
 _ALL_BITS = (1 << 64) - 1

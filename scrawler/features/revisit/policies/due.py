@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 from scrawler.features.revisit.policies.estimator import UNKNOWN, Gamma
 from scrawler.features.revisit.policies.policy import Bounds, Demand
 from scrawler.features.revisit.policies.schedule import Policy, Visited, next_visit
 from scrawler.features.revisit.settings import WITH_BUDGET
 from scrawler.model.terms import Millis
-from scrawler.tuples.classes import NamedTuple, dataclass
 from scrawler.units import parse_seconds
 
 POLICIES = ("off", *(str(policy) for policy in Policy))

@@ -18,8 +18,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-
-from scrawler.tuples.classes import NamedTuple
+from typing import NamedTuple
 
 DAY_S = 86_400.0
 YEAR_S = 365.25 * DAY_S

@@ -5,13 +5,13 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from scrawler.features.revisit.policies.demand import cell_of, is_shared, kind_of
 from scrawler.features.revisit.policies.due import RevisitPolicy
 from scrawler.features.revisit.policies.estimator import Checks, SiteRates, estimate, moments_of
 from scrawler.features.revisit.policies.policy import Demand
 from scrawler.model.visits import UrlState
-from scrawler.tuples.classes import NamedTuple
 
 _PACKED = struct.Struct("<4d")
 _NOTHING = SiteRates()

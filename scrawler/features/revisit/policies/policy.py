@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-
-from scrawler.tuples.classes import NamedTuple
+from typing import NamedTuple
 
 _SMALL = 1e-4  # exponents below which a series is more exact than the closed form
 _STEPS = 200

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from scrawler.features.revisit.policies.estimator import DAY_S
 from scrawler.features.revisit.policies.policy import Demand, freshness
-from scrawler.tuples.classes import NamedTuple
 
 
 class Policy(StrEnum):

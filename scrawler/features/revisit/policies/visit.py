@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from scrawler.core.party.conditions import kept_validators
 from scrawler.features.revisit.kinds import UrlChange
@@ -13,7 +14,6 @@ from scrawler.model.results import GONE, PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
 from scrawler.model.visits import FLAG_OF, NEVER, ChangeKind, UrlState, is_same_tag, is_weak
-from scrawler.tuples.classes import NamedTuple
 
 _PERMANENT = (301, 308)
 _ALL_BITS = (1 << 64) - 1

@@ -7,11 +7,12 @@ is moved in the transaction that lists URLs to be visited, so nothing is spent t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy import Connection, Table, select, update
 
 from scrawler.model.terms import Millis
 from scrawler.store.schema.tables import crawl, site
-from scrawler.tuples.classes import NamedTuple
 
 _DAY: Millis = 24 * 3600 * 1000
 _HOUR: Millis = 3600 * 1000

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
 
@@ -24,7 +25,6 @@ from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnyRow, sliced
 from scrawler.store.lists.relisting import sites_in_work
 from scrawler.store.schema.tables import page, seed, url_state
-from scrawler.tuples.classes import NamedTuple
 
 _ROWS = 1_000  # rows of one transaction
 _PAGE = [page.c[name] for name in PageRow._fields]

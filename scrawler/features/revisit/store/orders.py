@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select, update
 from sqlalchemy import func as sql
@@ -14,7 +15,6 @@ from scrawler.store.engines.engine import Database, database_time
 from scrawler.store.engines.faults import read_json
 from scrawler.store.schema.tables import crawl, seed
 from scrawler.store.upkeep.features import need
-from scrawler.tuples.classes import NamedTuple
 
 
 class Order(NamedTuple):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select, update
 
@@ -28,7 +29,6 @@ from scrawler.store.engines.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.lists.openings import GO_ON
 from scrawler.store.lists.relisting import sites_in_work
 from scrawler.store.schema.tables import inbox, machine, page, seed, site, url_state
-from scrawler.tuples.classes import NamedTuple
 from scrawler.urls.scope import scope_of
 
 DAY: Millis = 86_400_000

@@ -8,6 +8,7 @@ asked first, or be left out of a round until its longest time between two visits
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
@@ -23,7 +24,6 @@ from scrawler.model.visits import UrlState
 from scrawler.store.engines.engine import Database
 from scrawler.store.engines.rows import AnyRow, sliced
 from scrawler.store.schema.tables import site, sitemap_url, url_state
-from scrawler.tuples.classes import NamedTuple
 
 _COUNTS = ("newer_right", "newer_wrong", "older_right", "older_wrong", "changefreq_right", "changefreq_wrong")
 _THOUSAND = 1_000

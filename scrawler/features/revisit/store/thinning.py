@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, select
 
@@ -27,7 +27,6 @@ from scrawler.store.lists.orphans import OrphanWriter, Span
 from scrawler.store.schema.tables import page, thinned
 from scrawler.store.sums.page_classes import SIZES, TIMES
 from scrawler.store.sums.thinned import ALIKE, SUMS
-from scrawler.tuples.classes import NamedTuple
 
 _MOST = 5_000  # rows that go with one checkpoint; more go with later ones
 _MONTH: Millis = 30 * 86_400_000  # visits of one are added up

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from scrawler.features.synthweb.faults.answers import ANSWER_FAULTS
@@ -13,7 +14,6 @@ from scrawler.features.synthweb.faults.documents import DOCUMENT_FAULTS
 from scrawler.features.synthweb.faults.sites import SITE_FAULTS
 from scrawler.features.synthweb.faults.visit import Fault, Visit, page, reply
 from scrawler.features.synthweb.serving import BACKLOG, EVERY_ADDRESS, listen, stop_asked
-from scrawler.tuples.classes import dataclass
 
 _FIRST = int(IPv4Address("127.20.0.1"))
 _MAX_HEAD = 64 * 1024

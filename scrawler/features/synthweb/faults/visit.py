@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-
-from scrawler.tuples.classes import dataclass
+from dataclasses import dataclass
 
 HTML = "Content-Type: text/html; charset=utf-8"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from html import escape
 from random import Random
 from zlib import crc32
 
 from scrawler.features.synthweb.site import mix
-from scrawler.tuples.classes import dataclass
 
 _SYLLABLES = (
     "ba",

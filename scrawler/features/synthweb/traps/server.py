@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from ipaddress import IPv4Address
 
@@ -14,7 +15,6 @@ from scrawler.features.synthweb.traps.endless import ENDLESS_SITES
 from scrawler.features.synthweb.traps.honest import HONEST_SITES, LARGE_SHOP
 from scrawler.features.synthweb.traps.pages import TrapSite
 from scrawler.features.synthweb.traps.sites import TRAP_SITES
-from scrawler.tuples.classes import dataclass
 
 _FIRST = IPv4Address("127.30.0.1")
 _ALL = (*TRAP_SITES, *ENDLESS_SITES, *HONEST_SITES, LARGE_SHOP)
