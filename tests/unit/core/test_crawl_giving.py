@@ -8,6 +8,8 @@ from typing import Any, cast
 from scrawler.core.distribution.distributor import SeedIdQueue
 from scrawler.core.distribution.inbox import SelectorInbox
 from scrawler.core.machine.crew import Crew
+from scrawler.core.party.site import SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
 
 NOWHERE: Any = None  # what is submitted, and to which budget: nothing here stands in the queue
 
@@ -97,6 +99,17 @@ def test_sites_whose_hosts_may_be_dead_stay_where_their_failures_are_counted() -
     sites = [_Site(urls_left=10, is_doubtful=number < 1) for number in range(3)]
     _crew(sites).give_urls(1_000)
     assert _going(sites) == [False, True, True]
+
+
+def test_a_host_may_be_dead_that_fails_or_was_asked_and_has_never_answered() -> None:
+    site = SiteContext(1, "a.example", 1, ExactSeen(MemoryBudget(1_000)), more_seeds=False)
+    assert not site.is_doubtful, "nobody has asked it"
+    site.asked_at = 5.0
+    assert site.is_doubtful
+    site.slowest_ms = 20
+    assert not site.is_doubtful
+    site.health.failures["a.example"] = 1
+    assert site.is_doubtful
 
 
 def test_the_largest_sites_go_that_do_not_have_too_many_urls() -> None:
