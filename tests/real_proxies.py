@@ -86,6 +86,7 @@ def tinyproxy(folder: Path) -> Iterator[RealProxy]:
 def microsocks(folder: Path) -> Iterator[RealProxy]:
     """Run a SOCKS proxy."""
     program, port = _program("microsocks", "microsocks"), _free_port()
-    command = [program, "-i", "127.0.0.1", "-p", str(port), "-u", USER, "-P", PASSWORD]
+    # It takes the first address of a name; from an IPv4 address, the first IPv4 one. That of localhost may be ::1.
+    command = [program, "-i", "127.0.0.1", "-b", "127.0.0.1", "-p", str(port), "-u", USER, "-P", PASSWORD]
     with _running(command, "socks5h", port, folder / "microsocks.log") as running:
         yield running
